@@ -1,0 +1,2 @@
+//! The nouns of the AG-UI protocol.
+#![forbid(unsafe_code)]

@@ -1,0 +1,2 @@
+//! The bytes of the AG-UI protocol.
+#![forbid(unsafe_code)]
