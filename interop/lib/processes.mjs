@@ -1,0 +1,106 @@
+// Programs under test, started as values: each announces its own port and is ended by its own id.
+
+import { spawn } from "node:child_process";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const START_LIMIT_MS = 20_000;
+const STOP_LIMIT_MS = 5_000;
+const root = fileURLToPath(new URL("../..", import.meta.url));
+
+/** Our binary: `AGUI_BIN`, else the release build of this tree. Throws when it is not there. */
+export function aguiBinary() {
+  const built = join(process.env.CARGO_TARGET_DIR ?? join(root, "target"), "release", "agui");
+  const path = process.env.AGUI_BIN ?? built;
+  if (!existsSync(path)) {
+    throw new Error(
+      `there is no agui binary at ${path}: build it with \`cargo build --release -p agui-cli\`, or name one in AGUI_BIN`,
+    );
+  }
+  return path;
+}
+
+/** Starts `agui serve` on a port of the system's choice. */
+export function startAgui() {
+  return startServer(aguiBinary(), ["serve", "--listen", "127.0.0.1:0"]);
+}
+
+/** The two peers of `scenarios.json`, by the name that `only` uses there. */
+export const peers = {
+  node: () => startServer(process.execPath, [join(root, "interop/node/server.mjs")]),
+  python: () => {
+    const python = join(root, "interop/python/.venv/bin/python");
+    if (!existsSync(python)) {
+      throw new Error(
+        "interop/python/.venv is missing: `./test interop` makes it, or see interop/README.md",
+      );
+    }
+    return startServer(python, [join(root, "interop/python/server.py")]);
+  },
+};
+
+/**
+ * Starts a server and waits until a line of its output holds its address.
+ *
+ * @returns {Promise<{url: string, output: () => string, stop: () => Promise<void>}>}
+ */
+async function startServer(command, args) {
+  const child = spawn(command, args, { stdio: ["ignore", "pipe", "pipe"] });
+  const exited = new Promise((resolve) => child.once("exit", resolve));
+  let output = "";
+  const url = await new Promise((resolve, reject) => {
+    const fail = (why) => {
+      clearTimeout(timer);
+      child.kill("SIGKILL");
+      reject(new Error(`${command} ${args.join(" ")}: ${why}\n${output}`));
+    };
+    const timer = setTimeout(() => fail("announced no address in time"), START_LIMIT_MS);
+    const read = (text) => {
+      output += text;
+      const address = /http:\/\/127\.0\.0\.1:\d+(?=\D)/.exec(output);
+      if (address) {
+        clearTimeout(timer);
+        resolve(address[0]);
+      }
+    };
+    child.stdout.setEncoding("utf8").on("data", read);
+    child.stderr.setEncoding("utf8").on("data", read);
+    child.once("error", (error) => fail(error.message));
+    exited.then(() => fail("ended before it listened"));
+  });
+
+  return {
+    url,
+    output: () => output,
+    async stop() {
+      child.kill("SIGTERM");
+      const timer = setTimeout(() => child.kill("SIGKILL"), STOP_LIMIT_MS);
+      await exited;
+      clearTimeout(timer);
+    },
+  };
+}
+
+/**
+ * Runs a program to its end. `onStdout` sees the output as it grows.
+ *
+ * @returns {Promise<{code: number | null, stdout: string, stderr: string}>}
+ */
+export function runProgram(command, args, { stdin = "", onStdout } = {}) {
+  return new Promise((resolve, reject) => {
+    const child = spawn(command, args, { stdio: ["pipe", "pipe", "pipe"] });
+    let stdout = "";
+    let stderr = "";
+    child.stdout.setEncoding("utf8").on("data", (text) => {
+      stdout += text;
+      onStdout?.(stdout);
+    });
+    child.stderr.setEncoding("utf8").on("data", (text) => (stderr += text));
+    child.once("error", reject);
+    child.once("close", (code) => resolve({ code, stdout, stderr }));
+    // A program that does not read its input may close the pipe first.
+    child.stdin.on("error", () => {});
+    child.stdin.end(stdin);
+  });
+}
