@@ -1,0 +1,12 @@
+//! JSON as the protocol carries it: opaque text, open objects, and a tree for those who look inside.
+
+mod cursor;
+mod text;
+mod tree;
+pub(crate) mod write;
+
+pub use cursor::MAX_DEPTH;
+pub(crate) use cursor::{Cursor, Kind, LexError, LexProblem};
+pub use text::{Json, JsonError, JsonObject};
+pub(crate) use text::{into_string, serialize_text};
+pub use tree::{Number, Value};

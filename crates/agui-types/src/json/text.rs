@@ -1,0 +1,415 @@
+//! Opaque JSON: carried as the text it arrived as.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::ops::Deref;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::value::RawValue;
+
+use super::write::{self, Write};
+use super::{Cursor, Kind, LexError, LexProblem};
+
+/// One JSON value as text, kept exactly as it was written: digits of numbers, order of members,
+/// escapes and white space included.
+///
+/// Two values are equal when their texts are. Decode one with [`Json::decode`], make one with
+/// [`Json::encode`], [`Json::parse`] or the `json!` macro of `serde_json` and `Json::from`.
+///
+/// ```
+/// use agui_types::Json;
+///
+/// let json = Json::parse(r#"{"price": 1.10}"#)?;
+/// assert_eq!(json.as_str(), r#"{"price": 1.10}"#);
+/// assert_eq!(json.decode::<serde_json::Value>()?["price"], 1.1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Json(Box<str>);
+
+impl Json {
+    /// Takes a text that must be exactly one JSON value; white space around it is dropped.
+    ///
+    /// Fails where the text is not JSON or nests deeper than [`MAX_DEPTH`](super::MAX_DEPTH).
+    pub fn parse(text: &str) -> Result<Self, JsonError> {
+        let mut cursor = Cursor::new(text);
+        let raw = cursor.skip()?;
+        cursor.end()?;
+        Ok(Self(raw.into()))
+    }
+
+    /// Encodes any serialisable value.
+    ///
+    /// Fails where `serde_json` does: a map whose keys are not strings, a failing `Serialize`.
+    pub fn encode<T: Serialize + ?Sized>(value: &T) -> serde_json::Result<Self> {
+        serde_json::to_string(value).map(|text| Self(text.into()))
+    }
+
+    /// Decodes into any deserialisable type. A lone surrogate escape reads as U+FFFD.
+    pub fn decode<T: DeserializeOwned>(&self) -> serde_json::Result<T> {
+        serde_json::from_str(&without_lone_surrogates(&self.0))
+    }
+
+    /// The value's text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether the value is `null`.
+    #[must_use]
+    pub fn is_null(&self) -> bool {
+        &*self.0 == "null"
+    }
+
+    /// Whether the value is an object.
+    #[must_use]
+    pub fn is_object(&self) -> bool {
+        self.0.starts_with('{')
+    }
+
+    /// `text` must be one JSON value without white space around it.
+    pub(crate) fn from_checked(text: &str) -> Self {
+        Self(text.into())
+    }
+}
+
+impl fmt::Debug for Json {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Display for Json {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Write for Json {
+    fn write(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(self.0.as_bytes());
+    }
+}
+
+impl Serialize for Json {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        raw(&self.0)?.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Json {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw = <Box<RawValue>>::deserialize(deserializer)?;
+        Self::parse(raw.get()).map_err(serde::de::Error::custom)
+    }
+}
+
+impl From<serde_json::Value> for Json {
+    fn from(value: serde_json::Value) -> Self {
+        Self(value.to_string().into())
+    }
+}
+
+impl From<JsonObject> for Json {
+    fn from(object: JsonObject) -> Self {
+        object.0
+    }
+}
+
+/// A JSON object as text: the protocol's *open* objects (activity content, `responseSchema`,
+/// `custom`), whose keys are data. Kept exactly as written, like [`Json`], to which it derefs.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct JsonObject(Json);
+
+impl JsonObject {
+    /// The object without members.
+    #[must_use]
+    pub fn empty() -> Self {
+        Self(Json::from_checked("{}"))
+    }
+
+    /// Takes a text that must be exactly one JSON object.
+    ///
+    /// Fails where the text is not JSON, or is JSON but no object.
+    pub fn parse(text: &str) -> Result<Self, JsonError> {
+        Self::try_from(Json::parse(text)?)
+    }
+
+    /// Encodes a value that serialises as an object.
+    ///
+    /// Fails where `serde_json` does, and where the value is no object.
+    pub fn encode<T: Serialize + ?Sized>(value: &T) -> serde_json::Result<Self> {
+        Self::try_from(Json::encode(value)?).map_err(serde::de::Error::custom)
+    }
+
+    /// The members in the order written, each value as its exact text. Where a name occurs twice,
+    /// both are given; the last one counts.
+    pub fn members(&self) -> impl Iterator<Item = (Cow<'_, str>, &str)> {
+        let mut cursor = Cursor::new(self.as_str());
+        let mut first = true;
+        let opened = cursor.open_object().is_ok();
+        std::iter::from_fn(move || {
+            if !opened {
+                return None;
+            }
+            let key = cursor.next_key(&mut first).ok()??;
+            Some((key, cursor.skip().ok()?))
+        })
+    }
+
+    /// The value of a member, as its exact text.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.members()
+            .filter(|(key, _)| key == name)
+            .last()
+            .map(|(_, value)| value)
+    }
+
+    /// Whether there is no member.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.members().next().is_none()
+    }
+
+    /// Sets members from `newer`, each value whole and without looking inside, the last write
+    /// winning; a member that is there keeps its place, a new one goes to the end. This is the
+    /// protocol's metadata merge (C-76).
+    pub fn merge(&mut self, newer: &Self) {
+        let mut merged: indexmap::IndexMap<Cow<'_, str>, &str> = self.members().collect();
+        merged.extend(newer.members());
+        let mut out = Vec::with_capacity(self.as_str().len() + newer.as_str().len());
+        out.push(b'{');
+        for (at, (key, value)) in merged.iter().enumerate() {
+            if at > 0 {
+                out.push(b',');
+            }
+            write::string(&mut out, key);
+            out.push(b':');
+            out.extend_from_slice(value.as_bytes());
+        }
+        out.push(b'}');
+        self.0 = Json(into_string(out).into());
+    }
+}
+
+impl Deref for JsonObject {
+    type Target = Json;
+
+    fn deref(&self) -> &Json {
+        &self.0
+    }
+}
+
+impl fmt::Debug for JsonObject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl fmt::Display for JsonObject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl TryFrom<Json> for JsonObject {
+    type Error = JsonError;
+
+    fn try_from(json: Json) -> Result<Self, JsonError> {
+        if json.is_object() {
+            return Ok(Self(json));
+        }
+        let found = Cursor::new(json.as_str())
+            .kind()
+            .map_or("nothing", Kind::name);
+        Err(JsonError {
+            message: format!("expected an object, found {found}"),
+            offset: 0,
+        })
+    }
+}
+
+impl TryFrom<serde_json::Value> for JsonObject {
+    type Error = JsonError;
+
+    fn try_from(value: serde_json::Value) -> Result<Self, JsonError> {
+        Self::try_from(Json::from(value))
+    }
+}
+
+impl From<serde_json::Map<String, serde_json::Value>> for JsonObject {
+    fn from(map: serde_json::Map<String, serde_json::Value>) -> Self {
+        Self(Json::from(serde_json::Value::Object(map)))
+    }
+}
+
+impl Write for JsonObject {
+    fn write(&self, out: &mut Vec<u8>) {
+        self.0.write(out);
+    }
+}
+
+impl Serialize for JsonObject {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for JsonObject {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::try_from(Json::deserialize(deserializer)?).map_err(serde::de::Error::custom)
+    }
+}
+
+/// A text is not the JSON it was taken for.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message} at byte {offset}")]
+pub struct JsonError {
+    message: String,
+    offset: usize,
+}
+
+impl JsonError {
+    /// The byte offset in the text at which it stops making sense.
+    #[must_use]
+    pub fn offset(&self) -> usize {
+        self.offset
+    }
+}
+
+impl From<LexError> for JsonError {
+    fn from(error: LexError) -> Self {
+        Self {
+            message: error.problem.to_string(),
+            offset: error.offset,
+        }
+    }
+}
+
+impl fmt::Display for LexProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Eof(what) => write!(f, "expected {what}, found the end of the text"),
+            Self::Expected(what) => write!(f, "expected {what}"),
+            Self::TooDeep => write!(f, "nested deeper than {} levels", super::MAX_DEPTH),
+        }
+    }
+}
+
+/// Serialises a protocol value for `serde` by its own JSON text, so that there is one writer only.
+pub(crate) fn serialize_text<T: Write + ?Sized, S: Serializer>(
+    value: &T,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    let mut out = Vec::new();
+    value.write(&mut out);
+    raw(&into_string(out))?.serialize(serializer)
+}
+
+/// What the writers produce is UTF-8: every piece of it was a `str`.
+pub(crate) fn into_string(out: Vec<u8>) -> String {
+    String::from_utf8(out)
+        .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
+}
+
+fn raw<E: serde::ser::Error>(text: &str) -> Result<&RawValue, E> {
+    serde_json::from_str(text).map_err(E::custom)
+}
+
+/// Writes U+FFFD in place of each surrogate escape without its partner, which `serde_json` refuses.
+fn without_lone_surrogates(text: &str) -> Cow<'_, str> {
+    if !text.contains("\\u") {
+        return Cow::Borrowed(text);
+    }
+    let unit_at = |at: usize| {
+        let escape = text.as_bytes().get(at..at + 6)?;
+        let digits = escape
+            .strip_prefix(b"\\u")
+            .and_then(|hex| std::str::from_utf8(hex).ok())?;
+        u32::from_str_radix(digits, 16).ok()
+    };
+    let mut clean = String::new();
+    let (mut copied, mut at) = (0, 0);
+    while let Some(step) = memchr::memchr(b'\\', &text.as_bytes()[at..]) {
+        at += step;
+        match unit_at(at) {
+            Some(0xd800..0xdc00) if matches!(unit_at(at + 6), Some(0xdc00..0xe000)) => at += 12,
+            Some(0xd800..0xe000) => {
+                clean.push_str(&text[copied..at]);
+                clean.push_str("\\ufffd");
+                at += 6;
+                copied = at;
+            }
+            Some(_) => at += 6,
+            None => at += 2,
+        }
+    }
+    if clean.is_empty() {
+        return Cow::Borrowed(text);
+    }
+    clean.push_str(&text[copied..]);
+    Cow::Owned(clean)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_survives_serde_both_ways() {
+        let text = r#"{"n":1.10,"z":[1e2,"\u00e9",{"b":null,"a":-0}]}"#;
+        let json: Json = serde_json::from_str(text).unwrap();
+        assert_eq!(serde_json::to_string(&json).unwrap(), text);
+        let value = serde_json::to_value(&json).unwrap();
+        assert_eq!(
+            serde_json::from_value::<Json>(value.clone())
+                .unwrap()
+                .decode::<serde_json::Value>()
+                .unwrap(),
+            value
+        );
+    }
+
+    #[test]
+    fn a_lone_surrogate_decodes_as_the_replacement_character() {
+        for (text, expected) in [
+            (r#""a\ud83d""#, "a\u{fffd}"),
+            (r#""\ude00\ud83d\ude00""#, "\u{fffd}😀"),
+            (r#""\\ud83d""#, "\\ud83d"),
+            (r#""\ud83d\n\u0041""#, "\u{fffd}\nA"),
+        ] {
+            assert_eq!(
+                Json::parse(text).unwrap().decode::<String>().unwrap(),
+                expected,
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn merge_is_per_key_and_the_last_write_wins() {
+        // C-76: no recursion, a null is a value, what is there keeps its place.
+        let mut held = JsonObject::parse(r#"{"a": {"x": 1}, "b": 2}"#).unwrap();
+        held.merge(&JsonObject::parse(r#"{"c":null,"a":{"y":1.0}}"#).unwrap());
+        assert_eq!(held.as_str(), r#"{"a":{"y":1.0},"b":2,"c":null}"#);
+    }
+
+    #[test]
+    fn an_object_is_an_object() {
+        assert!(
+            JsonObject::parse("[]")
+                .unwrap_err()
+                .to_string()
+                .contains("an array")
+        );
+        assert!(JsonObject::parse("{}").unwrap().is_empty());
+        assert_eq!(
+            JsonObject::parse(r#"{"a":1,"a":2}"#).unwrap().get("a"),
+            Some("2")
+        );
+        assert!(Json::parse("1 2").is_err());
+    }
+}

@@ -1,0 +1,104 @@
+//! What the tolerant reading met and did not recognise.
+
+use std::fmt;
+use std::ops::Deref;
+
+use crate::json::Json;
+
+/// Something in a text that the protocol does not describe. Not an error by itself: a later stage
+/// translates it (a retired shape), strips it with a warning (C-22 to C-26), or refuses it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// Where: a JSON Pointer (RFC 6901) into the text that was read.
+    pub path: String,
+    /// What.
+    pub kind: FindingKind,
+}
+
+/// What was not recognised.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FindingKind {
+    /// A member the protocol does not describe on a closed object, with its value. The value that
+    /// was read does not hold it.
+    UnknownMember(Json),
+    /// An object of a discriminated union (a part, a source, an outcome, a message, a patch
+    /// operation) whose discriminator has this value. The value that was read keeps it as the
+    /// union's `Unknown` variant.
+    UnknownVariant(Box<str>),
+    /// A string outside a closed set. The value that was read keeps it as the set's `Unknown`
+    /// variant.
+    UnknownValue(Box<str>),
+    /// `null` in the place of an optional member. The value that was read has the member absent.
+    Null,
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.kind {
+            FindingKind::UnknownMember(_) => write!(f, "undescribed member {}", self.path),
+            FindingKind::UnknownVariant(tag) => write!(f, "unknown kind {tag:?} at {}", self.path),
+            FindingKind::UnknownValue(value) => {
+                write!(f, "unknown value {value:?} at {}", self.path)
+            }
+            FindingKind::Null => write!(f, "null at {}", self.path),
+        }
+    }
+}
+
+/// The findings of one text, in the order met. Derefs to a slice.
+///
+/// At most [`Findings::MOST`] undescribed members and unknown variants are kept with their path;
+/// more are only counted, so that a hostile text cannot make its reader hold several times its
+/// size. Every `null` is kept, since a `null` decides whether the text is acceptable at all.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Findings {
+    kept: Vec<Finding>,
+    uncounted: usize,
+}
+
+impl Findings {
+    /// How many findings other than `null` one text can have before the rest is only counted.
+    pub const MOST: usize = 1_000;
+
+    /// How many were only counted.
+    #[must_use]
+    pub fn omitted(&self) -> usize {
+        self.uncounted
+    }
+
+    pub(crate) fn push(&mut self, kind: FindingKind) {
+        if self.kept.len() >= Self::MOST && kind != FindingKind::Null {
+            self.uncounted += 1;
+        } else {
+            self.kept.push(Finding {
+                path: String::new(),
+                kind,
+            });
+        }
+    }
+
+    /// Moves the findings since `mark` one level further in.
+    pub(crate) fn inside(&mut self, mark: usize, segment: impl fmt::Display) {
+        for finding in &mut self.kept[mark..] {
+            finding.path = format!("{segment}{}", finding.path);
+        }
+    }
+}
+
+impl Deref for Findings {
+    type Target = [Finding];
+
+    fn deref(&self) -> &[Finding] {
+        &self.kept
+    }
+}
+
+impl IntoIterator for Findings {
+    type Item = Finding;
+    type IntoIter = std::vec::IntoIter<Finding>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.kept.into_iter()
+    }
+}

@@ -1,0 +1,404 @@
+//! The reader that the protocol's types are read with.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+
+use super::error::shortened;
+use super::finding::{FindingKind, Findings};
+use super::ids::RecentIds;
+use super::{ReadError, ReadErrorKind, Reading};
+use crate::json::{Cursor, Json, Kind, LexError, LexProblem};
+
+/// A type that can be read at the reader's position.
+pub(crate) trait Read: Sized {
+    /// Reads one value and moves past it.
+    fn read(reader: &mut Reader<'_, '_>) -> Result<Self, ReadError>;
+}
+
+/// One JSON text being read.
+pub(crate) struct Reader<'t, 'i> {
+    cursor: Cursor<'t>,
+    exact: bool,
+    findings: Findings,
+    ids: &'i mut RecentIds,
+}
+
+/// How far the members of an object have been read.
+#[derive(Clone, Copy)]
+pub(crate) struct Members {
+    /// No member was read yet.
+    pub(crate) first: bool,
+    /// The discriminator came first and was read already.
+    pub(crate) tagged: bool,
+}
+
+impl<'t, 'i> Reader<'t, 'i> {
+    pub(crate) fn new(text: &'t str, exact: bool, ids: &'i mut RecentIds) -> Self {
+        Self {
+            cursor: Cursor::new(text),
+            exact,
+            findings: Findings::default(),
+            ids,
+        }
+    }
+
+    /// Reads the text as one value.
+    pub(crate) fn whole<T: Read>(mut self) -> Result<Reading<T>, ReadError> {
+        let value = T::read(&mut self)?;
+        self.cursor.end()?;
+        Ok(Reading {
+            value,
+            findings: self.findings,
+        })
+    }
+
+    /// Enters an object; anything else is of the wrong type.
+    pub(crate) fn open_object(&mut self) -> Result<Members, ReadError> {
+        self.expect(Kind::Object, "an object")?;
+        self.cursor.open_object()?;
+        Ok(Members {
+            first: true,
+            tagged: false,
+        })
+    }
+
+    /// The next member's name, or `None` at the end of the object.
+    #[inline]
+    pub(crate) fn next_member(
+        &mut self,
+        members: &mut Members,
+    ) -> Result<Option<Cow<'t, str>>, ReadError> {
+        Ok(self.cursor.next_key(&mut members.first)?)
+    }
+
+    /// Reads a required member's value.
+    #[inline]
+    pub(crate) fn required<T: Read>(&mut self, name: &'static str) -> Result<T, ReadError> {
+        self.inside(Member(name), T::read)
+    }
+
+    /// Reads an optional member's value; `null` is reported and reads as absent.
+    #[inline]
+    pub(crate) fn optional<T: Read>(&mut self, name: &'static str) -> Result<Option<T>, ReadError> {
+        if self.cursor.kind()? == Kind::Null {
+            return self.inside(Member(name), |reader| {
+                let offset = reader.cursor.offset();
+                reader.cursor.null()?;
+                if reader.exact {
+                    let what = "a value, or the member left out";
+                    return Err(ReadError::new(ReadErrorKind::Null, offset, what, "null"));
+                }
+                reader.findings.push(FindingKind::Null);
+                Ok(None)
+            });
+        }
+        self.inside(Member(name), |reader| T::read(reader).map(Some))
+    }
+
+    /// Reads a member whose value must be one string.
+    pub(crate) fn literal(
+        &mut self,
+        name: &'static str,
+        literal: &'static str,
+    ) -> Result<(), ReadError> {
+        self.inside(Member(name), |reader| reader.literal_value(literal))
+    }
+
+    /// Reads a value that must be one string.
+    pub(crate) fn literal_value(&mut self, literal: &'static str) -> Result<(), ReadError> {
+        if self.cursor.kind()? != Kind::String {
+            return Err(self.wrong_type(format!("{literal:?}")));
+        }
+        let offset = self.cursor.offset();
+        let text = self.cursor.string()?;
+        if text == literal {
+            return Ok(());
+        }
+        let (expected, found) = (format!("{literal:?}"), format!("{:?}", shortened(&text)));
+        Err(ReadError::new(
+            ReadErrorKind::InvalidValue,
+            offset,
+            expected,
+            found,
+        ))
+    }
+
+    /// Reads a member the protocol does not describe.
+    #[cold]
+    pub(crate) fn unknown_member(&mut self, name: &str) -> Result<(), ReadError> {
+        let segment = Named(name);
+        self.inside(segment, |reader| {
+            let offset = reader.cursor.offset();
+            let raw = reader.cursor.skip()?;
+            if reader.exact {
+                let kind = ReadErrorKind::UnknownMember;
+                return Err(ReadError::new(
+                    kind,
+                    offset,
+                    "no such member",
+                    shortened(raw),
+                ));
+            }
+            reader
+                .findings
+                .push(FindingKind::UnknownMember(Json::from_checked(raw)));
+            Ok(())
+        })
+    }
+
+    /// The error for a required member that did not come.
+    #[cold]
+    pub(crate) fn missing(&self, name: &'static str) -> ReadError {
+        let offset = self.cursor.offset();
+        let expected = format!("the member {name:?}");
+        ReadError::new(ReadErrorKind::Missing, offset, expected, "").inside(Member(name))
+    }
+
+    /// Looks up the discriminator of the object ahead without moving, except past a discriminator
+    /// that comes first: then only the members after it are left to read.
+    pub(crate) fn discriminator(
+        &mut self,
+        name: &'static str,
+    ) -> Result<(Cow<'t, str>, Members), ReadError> {
+        let before = self.cursor.clone();
+        let mut members = self.open_object()?;
+        let inside = self.cursor.clone();
+        let mut come_first = true;
+        while let Some(key) = self.next_member(&mut members)? {
+            if key == name {
+                let tag = self.inside(Member(name), |reader| {
+                    reader.expect(Kind::String, "a string")?;
+                    Ok(reader.cursor.string()?)
+                })?;
+                if come_first {
+                    return Ok((
+                        tag,
+                        Members {
+                            first: false,
+                            tagged: true,
+                        },
+                    ));
+                }
+                self.cursor = inside;
+                return Ok((
+                    tag,
+                    Members {
+                        first: true,
+                        tagged: false,
+                    },
+                ));
+            }
+            come_first = false;
+            self.cursor.skip()?;
+        }
+        self.cursor = before;
+        Err(self.missing(name))
+    }
+
+    /// A copy of the position, to come back to with [`Reader::reread`].
+    pub(crate) fn mark(&self) -> Cursor<'t> {
+        self.cursor.clone()
+    }
+
+    /// Reads the value at a position again, as opaque text: a union member that is not known.
+    #[cold]
+    pub(crate) fn unknown_variant(
+        &mut self,
+        mark: Cursor<'t>,
+        tag: &str,
+        expected: &'static str,
+    ) -> Result<Json, ReadError> {
+        self.cursor = mark;
+        let offset = self.cursor.offset();
+        let raw = self.cursor.skip()?;
+        if self.exact {
+            let found = format!("{:?}", shortened(tag));
+            return Err(ReadError::new(
+                ReadErrorKind::UnknownVariant,
+                offset,
+                expected,
+                found,
+            ));
+        }
+        self.findings.push(FindingKind::UnknownVariant(tag.into()));
+        Ok(Json::from_checked(raw))
+    }
+
+    /// Reports a string outside a closed set.
+    #[cold]
+    pub(crate) fn unknown_value(
+        &mut self,
+        value: &str,
+        offset: usize,
+        expected: &'static str,
+    ) -> Result<(), ReadError> {
+        if self.exact {
+            let found = format!("{:?}", shortened(value));
+            return Err(ReadError::new(
+                ReadErrorKind::UnknownVariant,
+                offset,
+                expected,
+                found,
+            ));
+        }
+        self.findings.push(FindingKind::UnknownValue(value.into()));
+        Ok(())
+    }
+
+    /// Reads the elements of an array.
+    pub(crate) fn array<T: Read>(&mut self) -> Result<Vec<T>, ReadError> {
+        self.expect(Kind::Array, "an array")?;
+        self.cursor.open_array()?;
+        let (mut first, mut items) = (true, Vec::new());
+        while self.cursor.next_element(&mut first)? {
+            items.push(self.inside(Index(items.len()), T::read)?);
+        }
+        Ok(items)
+    }
+
+    pub(crate) fn kind(&mut self) -> Result<Kind, ReadError> {
+        Ok(self.cursor.kind()?)
+    }
+
+    pub(crate) fn offset(&self) -> usize {
+        self.cursor.offset()
+    }
+
+    pub(crate) fn string(&mut self) -> Result<Cow<'t, str>, ReadError> {
+        self.expect(Kind::String, "a string")?;
+        Ok(self.cursor.string()?)
+    }
+
+    pub(crate) fn id(&mut self) -> Result<Arc<str>, ReadError> {
+        let text = self.string()?;
+        Ok(self.ids.intern(&text))
+    }
+
+    pub(crate) fn bool(&mut self) -> Result<bool, ReadError> {
+        self.expect(Kind::Bool, "a boolean")?;
+        Ok(self.cursor.bool()?)
+    }
+
+    pub(crate) fn json(&mut self) -> Result<Json, ReadError> {
+        Ok(Json::from_checked(self.cursor.skip()?))
+    }
+
+    /// Reads an integer between `least` and `most`; `1.0` and `1e3` are integers, as in JSON Schema.
+    pub(crate) fn integer(
+        &mut self,
+        least: i64,
+        most: i64,
+        expected: &'static str,
+    ) -> Result<i64, ReadError> {
+        self.expect(Kind::Number, expected)?;
+        let offset = self.cursor.offset();
+        let text = self.cursor.number()?;
+        let value = text.parse::<i64>().ok().or_else(|| whole_double(text));
+        match value {
+            Some(value) if (least..=most).contains(&value) => Ok(value),
+            _ => {
+                let found = shortened(text);
+                Err(ReadError::new(
+                    ReadErrorKind::InvalidValue,
+                    offset,
+                    expected,
+                    found,
+                ))
+            }
+        }
+    }
+
+    /// Fails unless a value of this kind comes next.
+    #[inline]
+    pub(crate) fn expect(&mut self, kind: Kind, expected: &'static str) -> Result<(), ReadError> {
+        if self.cursor.kind()? == kind {
+            return Ok(());
+        }
+        Err(self.wrong_type(expected))
+    }
+
+    /// The error for the value that comes next being of another type.
+    #[cold]
+    pub(crate) fn wrong_type(&self, expected: impl Into<Cow<'static, str>>) -> ReadError {
+        let mut ahead = self.cursor.clone();
+        let found = match ahead.kind() {
+            Ok(kind @ (Kind::Object | Kind::Array | Kind::Null)) => kind.name().into(),
+            Ok(kind) => {
+                let raw = ahead.skip().unwrap_or_default();
+                format!(
+                    "{} {}",
+                    kind.name().trim_start_matches("a "),
+                    shortened(raw)
+                )
+            }
+            Err(error) => return error.into(),
+        };
+        ReadError::new(ReadErrorKind::WrongType, ahead.offset(), expected, found)
+    }
+
+    /// Runs a reading one level further in, so that what it reports carries the way to it.
+    #[inline]
+    fn inside<T>(
+        &mut self,
+        segment: impl fmt::Display,
+        read: impl FnOnce(&mut Self) -> Result<T, ReadError>,
+    ) -> Result<T, ReadError> {
+        let mark = self.findings.len();
+        match read(self) {
+            Ok(value) => {
+                if self.findings.len() > mark {
+                    self.findings.inside(mark, segment);
+                }
+                Ok(value)
+            }
+            Err(error) => Err(error.inside(segment)),
+        }
+    }
+}
+
+impl From<LexError> for ReadError {
+    #[cold]
+    fn from(error: LexError) -> Self {
+        let kind = match error.problem {
+            LexProblem::TooDeep => ReadErrorKind::TooDeep,
+            LexProblem::Eof(_) | LexProblem::Expected(_) => ReadErrorKind::Syntax,
+        };
+        Self::new(kind, error.offset, error.problem.to_string(), "")
+    }
+}
+
+/// A number written with a point or an exponent that is an integer all the same.
+fn whole_double(text: &str) -> Option<i64> {
+    let value: f64 = text.parse().ok()?;
+    // Beyond 2^53 a double no longer says which integer was meant.
+    #[allow(clippy::cast_possible_truncation)]
+    (value.fract() == 0.0 && value.abs() <= 9_007_199_254_740_992.0).then_some(value as i64)
+}
+
+/// One step of a JSON Pointer: a described member, whose name needs no escape.
+struct Member(&'static str);
+
+impl fmt::Display for Member {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "/{}", self.0)
+    }
+}
+
+/// One step of a JSON Pointer: an element of an array.
+struct Index(usize);
+
+impl fmt::Display for Index {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "/{}", self.0)
+    }
+}
+
+/// One step of a JSON Pointer: a member of any name, escaped as RFC 6901 says.
+struct Named<'a>(&'a str);
+
+impl fmt::Display for Named<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "/{}", self.0.replace('~', "~0").replace('/', "~1"))
+    }
+}
