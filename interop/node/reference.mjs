@@ -69,6 +69,25 @@ export async function judge(events) {
   return { delivered, warnings };
 }
 
+/** The paths of everything in `value` that the schema does not describe. */
+export function unknownKeys(value, schema, path = "") {
+  const { type, innerType, element, shape } = schema.def;
+  switch (type) {
+    case "optional":
+      return unknownKeys(value, innerType, path);
+    case "array":
+      return value.flatMap((item, index) => unknownKeys(item, element, `${path}/${index}`));
+    case "object":
+      return Object.entries(value).flatMap(([key, member]) =>
+        Object.hasOwn(shape, key)
+          ? unknownKeys(member, shape[key], `${path}/${key}`)
+          : [`${path}/${key}`],
+      );
+    default:
+      return [];
+  }
+}
+
 /** Runs `work` with the console held back, and returns what was warned about meanwhile. */
 async function collectWarnings(work) {
   const { warn, error } = console;
