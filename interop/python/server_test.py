@@ -48,7 +48,8 @@ class DemoAgent(unittest.TestCase):
             if address := re.search(r"http://127\.0\.0\.1:\d+", line):
                 cls.url = f"{address[0]}/agents/demo"
                 # Whatever else it has to say is read, so that it never waits for us.
-                threading.Thread(target=cls.server.stderr.read, daemon=True).start()
+                cls.reader = threading.Thread(target=cls.server.stderr.read)
+                cls.reader.start()
                 return
         raise AssertionError("agui serve ended before it listened")
 
@@ -56,6 +57,8 @@ class DemoAgent(unittest.TestCase):
     def tearDownClass(cls):
         cls.server.terminate()
         cls.server.wait(LIMIT_SECONDS)
+        cls.reader.join()
+        cls.server.stderr.close()
 
     def run_agent(self, text):
         """Runs the agent once and returns its events, each parsed by the published models."""
