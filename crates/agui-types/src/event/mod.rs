@@ -109,6 +109,15 @@ macro_rules! events {
                 }
             }
 
+            /// Attributes the event to a subagent invocation, unless it is attributed already or is
+            /// one that cannot be.
+            pub fn attribute(&mut self, owner: &SubagentRunId) {
+                match self {
+                    $(Self::$name(event) => events!(@attribute $attribution event owner),)*
+                    Self::Unknown(_) => {}
+                }
+            }
+
             /// The subagent invocation this event is attributed to. `None` for the parent agent,
             /// for the events that cannot be attributed, and for the three `SUBAGENT_*` events,
             /// whose id identifies and does not attribute.
@@ -169,6 +178,12 @@ macro_rules! events {
     };
     (@stored $name:ident box) => { Box<$name> };
     (@stored $name:ident) => { $name };
+    (@attribute attributed $event:ident $owner:ident) => {
+        if $event.subagent_run_id.is_none() {
+            $event.subagent_run_id = Some($owner.clone());
+        }
+    };
+    (@attribute run $event:ident $owner:ident) => {{ let _ = ($event, $owner); }};
     (@attribution attributed $event:ident) => { $event.subagent_run_id.as_ref() };
     (@attribution run $event:ident) => {{ let _ = $event; None }};
 }

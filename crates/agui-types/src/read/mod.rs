@@ -27,6 +27,16 @@ pub struct Reading<T> {
     pub findings: Findings,
 }
 
+impl<T> From<T> for Reading<T> {
+    /// A value made in this process, about which there is nothing to report.
+    fn from(value: T) -> Self {
+        Self {
+            value,
+            findings: Findings::default(),
+        }
+    }
+}
+
 /// A protocol value that can be read from JSON text. Sealed: the protocol's types have it.
 pub trait FromJson: sealed::Sealed + Sized {
     /// Reads what any peer may send. See the [module](self) for the two readings.
