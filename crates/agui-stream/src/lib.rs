@@ -3,5 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod report;
+mod verify;
 
 pub use report::{Class, Fault, Warning};
+pub use verify::{OpenItem, RunState, Verifier};

@@ -15,13 +15,15 @@ pub struct Fault {
     /// before it began.
     pub event: Option<u64>,
     /// A JSON Pointer into that event; empty where the event as a whole is at fault.
-    pub path: String,
+    pub path: Box<str>,
+    /// What is wrong, for a person.
+    pub message: Box<str>,
     /// What the rule expects here.
-    pub expected: String,
+    pub expected: Box<str>,
     /// What came.
-    pub found: String,
+    pub found: Box<str>,
     /// What a producer has to change.
-    pub fix: String,
+    pub fix: Box<str>,
 }
 
 /// What kind of rule a [`Fault`] broke.
@@ -62,15 +64,45 @@ impl fmt::Display for Class {
 
 impl Fault {
     /// A fault of the event at hand. Whoever counts the events says which one it was.
+    #[cold]
     pub(crate) fn new(
         rule: &'static str,
         class: Class,
-        expected: impl Into<String>,
-        found: impl Into<String>,
-        fix: impl Into<String>,
+        expected: impl Into<Box<str>>,
+        found: impl Into<Box<str>>,
+        fix: impl Into<Box<str>>,
     ) -> Self {
         let (expected, found, fix) = (expected.into(), found.into(), fix.into());
-        Self { rule, class, event: None, path: String::new(), expected, found, fix }
+        let message = format!("expected {expected}, found {found}").into();
+        Self {
+            rule,
+            class,
+            event: None,
+            path: "".into(),
+            message,
+            expected,
+            found,
+            fix,
+        }
+    }
+
+    /// The same fault with a sentence of its own.
+    pub(crate) fn message(mut self, message: impl Into<Box<str>>) -> Self {
+        self.message = message.into();
+        self
+    }
+
+    /// The same fault at a place in the event.
+    pub(crate) fn at(mut self, path: impl Into<Box<str>>) -> Self {
+        self.path = path.into();
+        self
+    }
+
+    /// The same fault of the event with this number.
+    #[must_use]
+    pub fn of_event(mut self, event: u64) -> Self {
+        self.event = Some(event);
+        self
     }
 }
 
@@ -79,7 +111,7 @@ impl fmt::Display for Fault {
         if let Some(event) = self.event {
             write!(f, "event {event}{}: ", self.path)?;
         }
-        write!(f, "expected {}, found {} ({})", self.expected, self.found, self.rule)
+        write!(f, "{} ({})", self.message, self.rule)
     }
 }
 
@@ -105,7 +137,12 @@ impl Warning {
         path: impl Into<String>,
         message: impl Into<String>,
     ) -> Self {
-        Self { rule, event: None, path: path.into(), message: message.into() }
+        Self {
+            rule,
+            event: None,
+            path: path.into(),
+            message: message.into(),
+        }
     }
 }
 
