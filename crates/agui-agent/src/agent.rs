@@ -1,0 +1,124 @@
+//! The one trait: an agent turns an input into a stream of events.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use agui_types::{AgentCapabilities, Event, Reading, RunAgentInput};
+use futures_core::Stream;
+use tokio_util::sync::CancellationToken;
+
+use crate::emitter::{self, Run};
+use crate::{AgentError, BoxError};
+
+/// What an agent answers with: its events in order, each with what a tolerant reading did not
+/// recognise in it (nothing, for an agent in this process).
+///
+/// An error is the last item. Dropping the stream abandons the run: a remote connection is closed,
+/// a local agent's future is dropped.
+pub type EventStream =
+    Pin<Box<dyn Stream<Item = Result<Reading<Event>, AgentError>> + Send + 'static>>;
+
+/// A future on the heap, so that [`Agent`] can be a trait object.
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// Turns a [`RunAgentInput`] into an ordered stream of events.
+///
+/// A closure or function that takes a [`Run`] is an agent; so is a remote URL
+/// (`HttpAgent`), and an [`Arc`] of any agent.
+///
+/// ```
+/// use agui_agent::{Agent, AgentResult, Run};
+///
+/// async fn greeter(run: Run) -> AgentResult {
+///     run.say("Hello!").await?;
+///     Ok(())
+/// }
+///
+/// fn serve(agent: impl Agent) {}
+/// serve(greeter);
+/// ```
+pub trait Agent: Send + Sync + 'static {
+    /// Starts a run. Nothing happens before the stream is polled.
+    fn run(&self, input: RunAgentInput, context: RunContext) -> EventStream;
+
+    /// What the agent declares about itself; `None` declares nothing, which says nothing (C-91).
+    fn capabilities(&self) -> BoxFuture<'_, Option<AgentCapabilities>> {
+        Box::pin(std::future::ready(None))
+    }
+}
+
+/// What surrounds a run and is not part of its input.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct RunContext {
+    /// Cancelling it stops the run on purpose: a local agent's run closes what is open and ends
+    /// with the outcome `cancelled` (P-11); a remote one's connection is closed.
+    pub cancel: CancellationToken,
+}
+
+impl RunContext {
+    /// A context that nobody cancels.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The context with this cancellation token.
+    #[must_use]
+    pub fn with_cancel(mut self, cancel: CancellationToken) -> Self {
+        self.cancel = cancel;
+        self
+    }
+}
+
+/// A closure from a [`Run`] to a future is an agent.
+impl<F, Fut> Agent for F
+where
+    F: Fn(Run) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = Result<(), BoxError>> + Send + 'static,
+{
+    fn run(&self, input: RunAgentInput, context: RunContext) -> EventStream {
+        Box::pin(emitter::stream(input, context, self))
+    }
+}
+
+impl<A: Agent + ?Sized> Agent for Arc<A> {
+    fn run(&self, input: RunAgentInput, context: RunContext) -> EventStream {
+        (**self).run(input, context)
+    }
+
+    fn capabilities(&self) -> BoxFuture<'_, Option<AgentCapabilities>> {
+        (**self).capabilities()
+    }
+}
+
+/// An agent with a declaration of its capabilities; made by [`AgentExt::with_capabilities`].
+#[derive(Clone, Debug)]
+pub struct Declared<A> {
+    agent: A,
+    capabilities: AgentCapabilities,
+}
+
+impl<A: Agent> Agent for Declared<A> {
+    fn run(&self, input: RunAgentInput, context: RunContext) -> EventStream {
+        self.agent.run(input, context)
+    }
+
+    fn capabilities(&self) -> BoxFuture<'_, Option<AgentCapabilities>> {
+        Box::pin(std::future::ready(Some(self.capabilities.clone())))
+    }
+}
+
+/// What every agent can do beside running.
+pub trait AgentExt: Agent + Sized {
+    /// The agent with this declaration in place of its own.
+    fn with_capabilities(self, capabilities: AgentCapabilities) -> Declared<Self> {
+        Declared {
+            agent: self,
+            capabilities,
+        }
+    }
+}
+
+impl<A: Agent> AgentExt for A {}

@@ -1,0 +1,141 @@
+//! The stream of a local agent: drives its future and ends its run whatever happens to it.
+
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use agui_types::{Event, Reading, RunAgentInput};
+use futures_core::Stream;
+use tokio_util::sync::WaitForCancellationFutureOwned;
+
+use super::Run;
+use super::channel::{Channel, End};
+use crate::{AgentError, AgentResult, BoxError, RunContext, RunFailure};
+
+/// The `code` of the `RUN_ERROR` that a panicking agent's run ends with. The panic's own text goes
+/// to the log, not to the front end.
+pub const AGENT_PANIC: &str = "AGENT_PANIC";
+
+/// Runs an agent function and gives the stream of its events: `RUN_STARTED`, what it emits, and one
+/// terminal event.
+///
+/// The future is polled by the stream, in the task of whoever consumes it, and dropped with it.
+pub fn stream<Fut>(
+    input: RunAgentInput,
+    context: RunContext,
+    agent: impl FnOnce(Run) -> Fut,
+) -> impl Stream<Item = Result<Reading<Event>, AgentError>> + Send + 'static
+where
+    Fut: Future<Output = AgentResult> + Send + 'static,
+{
+    let channel = Arc::new(Channel::new(&input));
+    let run = Run::new(input, Arc::clone(&channel), context.cancel.clone());
+    // The part of the agent before its first await may panic as well.
+    let future = catch_unwind(AssertUnwindSafe(|| agent(run)));
+    let future = match future {
+        Ok(future) => Some(Box::pin(future)),
+        Err(panic) => {
+            channel.end(panicked(&*panic));
+            None
+        }
+    };
+    RunStream {
+        channel,
+        future,
+        cancelled: Box::pin(context.cancel.cancelled_owned()),
+    }
+}
+
+struct RunStream<Fut> {
+    channel: Arc<Channel>,
+    future: Option<Pin<Box<Fut>>>,
+    cancelled: Pin<Box<WaitForCancellationFutureOwned>>,
+}
+
+impl<Fut: Future<Output = AgentResult>> Stream for RunStream<Fut> {
+    type Item = Result<Reading<Event>, AgentError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        loop {
+            if let Some(event) = self.channel.take() {
+                return Poll::Ready(Some(Ok(event.into())));
+            }
+            if self.future.is_none() {
+                return Poll::Ready(None);
+            }
+            self.channel.watch(cx);
+            let Poll::Ready(end) = self.poll_agent(cx) else {
+                // An event emitted meanwhile has used up the watch and woken this task.
+                match self.channel.take() {
+                    Some(event) => return Poll::Ready(Some(Ok(event.into()))),
+                    None => return Poll::Pending,
+                }
+            };
+            // The agent's handles close what they opened when they are dropped: before the end.
+            self.drop_agent();
+            self.channel.end(end);
+        }
+    }
+}
+
+impl<Fut: Future<Output = AgentResult>> RunStream<Fut> {
+    fn poll_agent(&mut self, cx: &mut Context<'_>) -> Poll<End> {
+        if self.cancelled.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(End::Cancelled);
+        }
+        let Some(future) = &mut self.future else {
+            return Poll::Ready(End::Returned);
+        };
+        match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx))) {
+            Ok(Poll::Pending) => Poll::Pending,
+            Ok(Poll::Ready(Ok(()))) => Poll::Ready(End::Returned),
+            Ok(Poll::Ready(Err(error))) => Poll::Ready(failed(&error)),
+            Err(panic) => Poll::Ready(panicked(&*panic)),
+        }
+    }
+}
+
+impl<Fut> RunStream<Fut> {
+    fn drop_agent(&mut self) {
+        let future = self.future.take();
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(future))) {
+            tracing::error!(
+                panic = panic_text(&*panic),
+                "the agent panicked while it was dropped"
+            );
+        }
+    }
+}
+
+impl<Fut> Drop for RunStream<Fut> {
+    fn drop(&mut self) {
+        self.channel.abandon();
+        self.drop_agent();
+    }
+}
+
+fn failed(error: &BoxError) -> End {
+    let code = error
+        .downcast_ref::<RunFailure>()
+        .and_then(|failure| failure.code.clone());
+    End::Failed {
+        message: error.to_string(),
+        code,
+    }
+}
+
+fn panicked(panic: &(dyn std::any::Any + Send)) -> End {
+    tracing::error!(panic = panic_text(panic), "the agent panicked");
+    End::Failed {
+        message: "the agent panicked".into(),
+        code: Some(AGENT_PANIC.into()),
+    }
+}
+
+fn panic_text(panic: &(dyn std::any::Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("(no text)")
+}

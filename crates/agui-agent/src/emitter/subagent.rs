@@ -1,0 +1,106 @@
+//! A subagent invocation within the run.
+
+use std::ops::Deref;
+
+use agui_types::event::{SubagentError, SubagentFinished, SubagentStarted};
+use agui_types::{InterruptId, Json, SubagentRunId, SuspendedOutcome};
+use serde::Serialize;
+
+use super::{EmitError, Emitter};
+
+/// An announced subagent. It derefs to an [`Emitter`] whose events are attributed to it.
+///
+/// [`finish`](Subagent::finish), [`suspend`](Subagent::suspend) or [`fail`](Subagent::fail) says how
+/// it ended. Dropped without one of these it counts as failed: a success is never invented.
+#[derive(Debug)]
+pub struct Subagent {
+    emitter: Emitter,
+    id: SubagentRunId,
+    open: bool,
+}
+
+impl Subagent {
+    /// The code of the `SUBAGENT_ERROR` for a subagent that was dropped before it said how it ended.
+    pub const DROPPED: &'static str = "SUBAGENT_DROPPED";
+
+    pub(super) async fn open(
+        parent: &Emitter,
+        mut start: SubagentStarted,
+    ) -> Result<Self, EmitError> {
+        if start.parent_subagent_run_id.is_none() {
+            start.parent_subagent_run_id.clone_from(&parent.owner);
+        }
+        let id = start.subagent_run_id.clone();
+        parent.emit(start).await?;
+        let emitter = Emitter {
+            channel: parent.channel.clone(),
+            owner: Some(id.clone()),
+        };
+        Ok(Self {
+            emitter,
+            id,
+            open: true,
+        })
+    }
+
+    /// The invocation's id.
+    #[must_use]
+    pub fn id(&self) -> &SubagentRunId {
+        &self.id
+    }
+
+    /// Ends the invocation as completed.
+    ///
+    /// Fails, among the other reasons, where something of the subagent's is still open.
+    pub async fn finish(self) -> Result<(), EmitError> {
+        let finished = SubagentFinished::new(&self.id);
+        self.close(finished).await
+    }
+
+    /// Ends the invocation as completed, with a return value; a `null` is left out (P-17).
+    pub async fn finish_with<T: Serialize + ?Sized>(self, result: &T) -> Result<(), EmitError> {
+        let result = Json::encode(result).map_err(|e| EmitError::Json(e.to_string()))?;
+        let mut finished = SubagentFinished::new(&self.id);
+        finished.result = Some(result).filter(|result| !result.is_null());
+        self.close(finished).await
+    }
+
+    /// Ends the invocation's part of this run: it waits for the answers to these interrupts of the
+    /// run, which may be none of its own.
+    pub async fn suspend(self, interrupts: Vec<InterruptId>) -> Result<(), EmitError> {
+        let mut outcome = SuspendedOutcome::new();
+        outcome.interrupt_ids = Some(interrupts).filter(|ids| !ids.is_empty());
+        let finished = SubagentFinished::new(&self.id).outcome(outcome);
+        self.close(finished).await
+    }
+
+    /// Ends the invocation as failed. The run may go on.
+    pub async fn fail(self, message: impl Into<String>) -> Result<(), EmitError> {
+        let error = SubagentError::new(&self.id, message);
+        self.close(error).await
+    }
+
+    async fn close(mut self, event: impl Into<agui_types::Event>) -> Result<(), EmitError> {
+        self.emitter.emit(event).await?;
+        self.open = false;
+        Ok(())
+    }
+}
+
+impl Deref for Subagent {
+    type Target = Emitter;
+
+    fn deref(&self) -> &Emitter {
+        &self.emitter
+    }
+}
+
+impl Drop for Subagent {
+    fn drop(&mut self) {
+        if self.open {
+            let message = "the subagent stopped before it said how it ended";
+            self.emitter
+                .emit_now(SubagentError::new(&self.id, message).code(Self::DROPPED));
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! Why a stream of events broke off, and how an agent says that its run failed.
+
+use agui_types::ReadError;
+
+/// Any error, as agents return it: `?` turns every error type into one.
+pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// What an agent function returns: `Ok(())` finishes the run, an error ends it as `RUN_ERROR`.
+pub type AgentResult = Result<(), BoxError>;
+
+/// A failure that an agent reports with a code: the run ends with `RUN_ERROR` carrying both.
+///
+/// Any other error works as well; its text becomes the message and there is no code.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct RunFailure {
+    /// What went wrong, for a person.
+    pub message: String,
+    /// What went wrong, for a program.
+    pub code: Option<String>,
+}
+
+impl RunFailure {
+    /// A failure without a code.
+    #[must_use]
+    pub fn new(message: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+            code: None,
+        }
+    }
+
+    /// The failure with a code.
+    #[must_use]
+    pub fn code(mut self, code: impl Into<String>) -> Self {
+        self.code = Some(code.into());
+        self
+    }
+}
+
+/// A stream of events broke off: the agent could not be reached, or what it sent is no AG-UI.
+///
+/// A run that reports `RUN_ERROR` is no such error: that is a well-formed end (C-10). Nor is a body
+/// that ends without a terminal event: only whoever checks the rules can tell.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AgentError {
+    /// No connection: the name does not resolve, nothing listens, TLS fails, or it took too long.
+    #[error("cannot connect to {url}")]
+    Connect {
+        /// Where to, without credentials and query.
+        url: String,
+        /// Why not.
+        source: BoxError,
+    },
+    /// The agent refused the request with a status outside 2xx (T-19).
+    #[error("HTTP {status}{}{body}", if body.is_empty() { "" } else { ": " })]
+    Status {
+        /// The HTTP status.
+        status: u16,
+        /// The body, at most the first [`AgentError::MOST_BODY`] bytes of it; a body that is one
+        /// JSON string is given without its quotes.
+        body: String,
+    },
+    /// The answer is of another media type and held no event.
+    #[error("the answer is {found}, not an event stream, and holds no event")]
+    ContentType {
+        /// The `Content-Type`, or a note that there is none.
+        found: String,
+    },
+    /// A status that allows no body, such as 204, in place of a stream.
+    #[error("HTTP {status} without a body")]
+    NoBody {
+        /// The HTTP status.
+        status: u16,
+    },
+    /// A frame is not JSON, no event, or an event with a malformed member (T-22, C-28).
+    #[error("event {index} at byte {offset} of the stream cannot be read: {quote}")]
+    Decode {
+        /// Which frame, counted from 0.
+        index: u64,
+        /// Where its data begins in the body.
+        offset: u64,
+        /// The frame, shortened.
+        quote: String,
+        /// What is wrong with it.
+        source: ReadError,
+    },
+    /// The stream passes a limit on hostile input.
+    #[error("the stream passes a limit")]
+    Limit {
+        /// Which one, at which value.
+        source: BoxError,
+    },
+    /// The connection failed after the answer began.
+    #[error("the connection failed while the stream was read")]
+    Transport {
+        /// How.
+        source: BoxError,
+    },
+    /// The caller cancelled the run.
+    #[error("the run was cancelled")]
+    Cancelled,
+}
+
+impl AgentError {
+    /// How much of the body of a refusal is kept, in bytes: 64 KiB.
+    pub const MOST_BODY: usize = 64 * 1024;
+
+    /// The class of the failure in one word, as the reference client's failures are classed:
+    /// `transport`, `http`, `truncated`, `sse-json`, `frame-shape`, `schema`, `limit`, `abort`.
+    #[must_use]
+    pub fn class(&self) -> &'static str {
+        use agui_types::ReadErrorKind as Kind;
+        match self {
+            Self::Connect { .. } | Self::NoBody { .. } | Self::Transport { .. } => "transport",
+            Self::Status { .. } => "http",
+            Self::ContentType { .. } => "truncated",
+            Self::Decode { source, .. } => match source.kind() {
+                Kind::Syntax => "sse-json",
+                Kind::TooDeep => "limit",
+                Kind::NotAnEvent => "frame-shape",
+                _ => "schema",
+            },
+            Self::Limit { .. } => "limit",
+            Self::Cancelled => "abort",
+        }
+    }
+
+    /// The JSON Pointer of the member at fault; empty where no member is.
+    #[must_use]
+    pub fn path(&self) -> &str {
+        match self {
+            Self::Decode { source, .. } => source.path(),
+            _ => "",
+        }
+    }
+}

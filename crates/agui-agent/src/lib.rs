@@ -1,0 +1,38 @@
+//! Agents of the AG-UI protocol: writing them, and calling those behind a URL.
+//!
+//! Everything is an [`Agent`]: a closure that takes a [`Run`] and emits events, an `HttpAgent`, or
+//! whatever wraps one. An agent function cannot produce a broken stream: what it opens is closed for
+//! it, and its run ends with exactly one terminal event whether it returns, fails, panics, is
+//! cancelled or is dropped.
+//!
+//! ```
+//! use agui_agent::{AgentResult, Run};
+//!
+//! async fn weather(run: Run) -> AgentResult {
+//!     let mut call = run.tool_call("get_weather").await?;
+//!     call.args(r#"{"city":"Oslo"}"#).await?;
+//!     call.result("sunny").await?;
+//!
+//!     let mut text = run.text().await?;
+//!     for word in ["It ", "is ", "sunny."] {
+//!         text.push(word).await?;
+//!     }
+//!     Ok(())
+//! }
+//! # fn check(agent: impl agui_agent::Agent) {}
+//! # check(weather);
+//! ```
+#![forbid(unsafe_code)]
+
+mod agent;
+pub mod emitter;
+mod error;
+#[cfg(feature = "http")]
+mod http;
+
+pub use agent::{Agent, AgentExt, BoxFuture, Declared, EventStream, RunContext};
+pub use emitter::{EmitError, Emitter, Run};
+pub use error::{AgentError, AgentResult, BoxError, RunFailure};
+#[cfg(feature = "http")]
+pub use http::{BuildError, HttpAgent, HttpAgentBuilder};
+pub use tokio_util::sync::CancellationToken;
