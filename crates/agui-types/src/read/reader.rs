@@ -45,7 +45,8 @@ impl<'t, 'i> Reader<'t, 'i> {
 
     /// Reads the text as one value.
     pub(crate) fn whole<T: Read>(mut self) -> Result<Reading<T>, ReadError> {
-        let value = T::read(&mut self)?;
+        let start = self.cursor.clone();
+        let value = T::read(&mut self).map_err(|error| not_json(start).unwrap_or(error))?;
         self.cursor.end()?;
         Ok(Reading {
             value,
@@ -322,7 +323,9 @@ impl<'t, 'i> Reader<'t, 'i> {
     #[cold]
     pub(crate) fn wrong_type(&self, expected: impl Into<Cow<'static, str>>) -> ReadError {
         let mut ahead = self.cursor.clone();
-        let found = match ahead.kind() {
+        let kind = ahead.kind();
+        let offset = ahead.offset();
+        let found = match kind {
             Ok(kind @ (Kind::Object | Kind::Array | Kind::Null)) => kind.name().into(),
             Ok(kind) => {
                 let raw = ahead.skip().unwrap_or_default();
@@ -334,7 +337,7 @@ impl<'t, 'i> Reader<'t, 'i> {
             }
             Err(error) => return error.into(),
         };
-        ReadError::new(ReadErrorKind::WrongType, ahead.offset(), expected, found)
+        ReadError::new(ReadErrorKind::WrongType, offset, expected, found)
     }
 
     /// Runs a reading one level further in, so that what it reports carries the way to it.
@@ -366,6 +369,15 @@ impl From<LexError> for ReadError {
         };
         Self::new(kind, error.offset, error.problem.to_string(), "")
     }
+}
+
+/// The error of a text that is not JSON to its end: it comes before any error about its meaning.
+#[cold]
+fn not_json(mut text: Cursor<'_>) -> Option<ReadError> {
+    text.skip()
+        .and_then(|_| text.end())
+        .err()
+        .map(ReadError::from)
 }
 
 /// A number written with a point or an exponent that is an integer all the same.
