@@ -1,0 +1,163 @@
+//! The bodies of the answers.
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use agui_types::ToJson;
+use agui_wire::sse::Encoder;
+use bytes::Bytes;
+use http_body::{Body, Frame, SizeHint};
+use tokio::time::{Sleep, sleep};
+
+use crate::run::GuardedRun;
+
+/// The body of an answer: a JSON text, or the events of a run as they come.
+///
+/// A run's body polls the agent, and nothing else does: the agent works as fast as the body is
+/// read. Dropping the body drops the agent's stream.
+pub struct ResponseBody(Content);
+
+enum Content {
+    Whole(Option<Bytes>),
+    Run(Box<RunBody>),
+}
+
+impl ResponseBody {
+    pub(crate) fn whole(text: impl Into<Bytes>) -> Self {
+        Self(Content::Whole(Some(text.into())))
+    }
+
+    /// The events of a run, with a comment after this much silence.
+    pub(crate) fn run(run: GuardedRun, keep_alive: Option<Duration>) -> Self {
+        let keep_alive = keep_alive.map(KeepAlive::new);
+        Self(Content::Run(Box::new(RunBody {
+            run,
+            buffer: Vec::new(),
+            keep_alive,
+        })))
+    }
+}
+
+impl Body for ResponseBody {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let chunk = match &mut self.0 {
+            Content::Whole(text) => text.take(),
+            Content::Run(run) => ready!(run.poll_chunk(cx)),
+        };
+        Poll::Ready(chunk.map(|chunk| Ok(Frame::data(chunk))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        matches!(self.0, Content::Whole(None))
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.0 {
+            Content::Whole(text) => {
+                SizeHint::with_exact(text.as_ref().map_or(0, Bytes::len) as u64)
+            }
+            Content::Run(_) => SizeHint::default(),
+        }
+    }
+}
+
+impl std::fmt::Debug for ResponseBody {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match &self.0 {
+            Content::Whole(_) => "ResponseBody(whole)",
+            Content::Run(_) => "ResponseBody(run)",
+        })
+    }
+}
+
+struct RunBody {
+    run: GuardedRun,
+    /// What is ready and not handed out yet; empty between two polls.
+    buffer: Vec<u8>,
+    keep_alive: Option<KeepAlive>,
+}
+
+/// Events that are ready together share a chunk until it has this many bytes.
+const CHUNK: usize = 16 * 1024;
+
+/// A buffer that one large event made larger than this is handed out and not kept.
+const KEPT: usize = 4 * CHUNK;
+
+impl RunBody {
+    fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        while self.buffer.len() < CHUNK {
+            match self.run.poll_event(cx) {
+                Poll::Ready(Some(event)) => {
+                    let Ok(()) = Encoder::new().frame_with(&mut self.buffer, |out| {
+                        event.write_json(out);
+                        Ok::<(), Infallible>(())
+                    });
+                }
+                Poll::Ready(None) if self.buffer.is_empty() => return Poll::Ready(None),
+                Poll::Pending if self.buffer.is_empty() => {
+                    ready!(self.poll_silence(cx));
+                    Encoder::comment(&mut self.buffer, "keep-alive");
+                    break;
+                }
+                Poll::Ready(None) | Poll::Pending => break,
+            }
+        }
+        if let Some(keep_alive) = &mut self.keep_alive {
+            keep_alive.running = false;
+        }
+        Poll::Ready(Some(self.take()))
+    }
+
+    fn poll_silence(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        match &mut self.keep_alive {
+            Some(keep_alive) => keep_alive.poll(cx),
+            None => Poll::Pending,
+        }
+    }
+
+    fn take(&mut self) -> Bytes {
+        if self.buffer.capacity() > KEPT {
+            return std::mem::take(&mut self.buffer).into();
+        }
+        let chunk = Bytes::copy_from_slice(&self.buffer);
+        self.buffer.clear();
+        chunk
+    }
+}
+
+/// Measures how long nothing was sent.
+struct KeepAlive {
+    silence: Duration,
+    timer: Option<Pin<Box<Sleep>>>,
+    /// Whether the timer was started since something was sent.
+    running: bool,
+}
+
+impl KeepAlive {
+    fn new(silence: Duration) -> Self {
+        Self {
+            silence,
+            timer: None,
+            running: false,
+        }
+    }
+
+    /// Ready when it has been silent long enough.
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let silence = self.silence;
+        let timer = self.timer.get_or_insert_with(|| Box::pin(sleep(silence)));
+        if !std::mem::replace(&mut self.running, true) {
+            timer.as_mut().set(sleep(silence));
+        }
+        timer.as_mut().poll(cx)
+    }
+}

@@ -1,0 +1,83 @@
+//! What the agent declares about itself.
+
+use std::convert::Infallible;
+use std::fmt;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use agui_agent::{Agent, BoxFuture};
+use agui_types::ToJson;
+use futures_util::FutureExt;
+use http::header::CONTENT_TYPE;
+use http::{HeaderValue, Method, Request, Response, StatusCode};
+use tower_service::Service;
+
+use crate::{Refusal, ResponseBody, codes};
+
+/// Answers `GET` with the agent's capabilities as JSON; made by
+/// [`AgentService::capabilities`](crate::AgentService::capabilities).
+///
+/// The protocol does not say how a declaration is obtained. 404 where the agent declares nothing,
+/// which does not mean that it can do nothing (C-91).
+#[derive(Clone)]
+pub struct CapabilitiesService(pub(crate) Arc<dyn Agent>);
+
+impl<B> Service<Request<B>> for CapabilitiesService {
+    type Response = Response<ResponseBody>;
+    type Error = Infallible;
+    type Future = BoxFuture<'static, Result<Self::Response, Infallible>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let (agent, method) = (Arc::clone(&self.0), request.method().clone());
+        Box::pin(async move {
+            Ok(answer(&*agent, &method)
+                .await
+                .unwrap_or_else(Refusal::into_response))
+        })
+    }
+}
+
+impl fmt::Debug for CapabilitiesService {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CapabilitiesService")
+            .finish_non_exhaustive()
+    }
+}
+
+async fn answer(agent: &dyn Agent, method: &Method) -> Result<Response<ResponseBody>, Refusal> {
+    if !matches!(*method, Method::GET | Method::HEAD) {
+        return Err(Refusal::method(
+            "GET, HEAD",
+            "GET the declaration; a run is started elsewhere",
+        ));
+    }
+    // The part of `capabilities` before its future may panic as well.
+    let declared = AssertUnwindSafe(async { agent.capabilities().await })
+        .catch_unwind()
+        .await;
+    let declared = declared.map_err(|_| {
+        tracing::error!("the agent panicked while it declared its capabilities");
+        let message = "the agent panicked while it declared its capabilities";
+        Refusal::new(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            codes::AGENT_PANIC,
+            message,
+        )
+    })?;
+    let Some(capabilities) = declared else {
+        let message = "the agent declares no capabilities";
+        let hint = "an undeclared capability may be there all the same: start a run and see";
+        return Err(
+            Refusal::new(StatusCode::NOT_FOUND, codes::NO_CAPABILITIES, message).hint(hint),
+        );
+    };
+    let mut response = Response::new(ResponseBody::whole(capabilities.to_json()));
+    let json = HeaderValue::from_static("application/json");
+    response.headers_mut().insert(CONTENT_TYPE, json);
+    Ok(response)
+}

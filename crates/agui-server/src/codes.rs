@@ -1,0 +1,60 @@
+//! The codes that this crate puts into refusals and into the `RUN_ERROR` events of its own making.
+//!
+//! | HTTP | code | when |
+//! | --- | --- | --- |
+//! | 405 | [`METHOD_NOT_ALLOWED`] | another method; `Allow` names the right one |
+//! | 415 | [`UNSUPPORTED_MEDIA_TYPE`] | `Content-Type` is missing or no JSON |
+//! | 413 | [`BODY_TOO_LARGE`] | the body passes the limit |
+//! | 400 | [`BODY_INCOMPLETE`] | the body broke off |
+//! | 400 | [`INVALID_UTF8`] | the body is not UTF-8 |
+//! | 400 | [`INVALID_JSON`] | the body is not JSON |
+//! | 400 | [`NESTED_TOO_DEEP`] | the body nests deeper than [`MAX_DEPTH`](agui_types::json::MAX_DEPTH) |
+//! | 422 | [`INVALID_INPUT`] | a described member of the input is missing or malformed |
+//! | 404 | [`NO_CAPABILITIES`] | the agent declares no capabilities |
+//! | 500 | [`AGENT_PANIC`] | the agent panicked while it declared them |
+//!
+//! | `RUN_ERROR.code` | when |
+//! | --- | --- |
+//! | [`AGENT_FAILED`] | the agent's stream yielded an error |
+//! | [`AGENT_PANIC`] | the agent panicked |
+//! | [`RUN_TRUNCATED`] | the agent's stream ended without a terminal event |
+//! | [`RULE_BROKEN`] | the agent emitted something that breaks a rule of the protocol |
+
+pub use agui_agent::emitter::AGENT_PANIC;
+
+/// The request's method is another one than `Allow` names.
+pub const METHOD_NOT_ALLOWED: &str = "METHOD_NOT_ALLOWED";
+
+/// The request's `Content-Type` is missing or no JSON.
+pub const UNSUPPORTED_MEDIA_TYPE: &str = "UNSUPPORTED_MEDIA_TYPE";
+
+/// The request's body passes the limit.
+pub const BODY_TOO_LARGE: &str = "BODY_TOO_LARGE";
+
+/// The request's body broke off before its end.
+pub const BODY_INCOMPLETE: &str = "BODY_INCOMPLETE";
+
+/// The request's body is not UTF-8 (T-10).
+pub const INVALID_UTF8: &str = "INVALID_UTF8";
+
+/// The request's body is not JSON.
+pub const INVALID_JSON: &str = "INVALID_JSON";
+
+/// The request's body nests deeper than [`MAX_DEPTH`](agui_types::json::MAX_DEPTH) levels.
+pub const NESTED_TOO_DEEP: &str = "NESTED_TOO_DEEP";
+
+/// A described member of the input is missing or malformed (P-73).
+pub const INVALID_INPUT: &str = "INVALID_INPUT";
+
+/// The agent declares no capabilities, which says nothing about what it can do (C-91).
+pub const NO_CAPABILITIES: &str = "NO_CAPABILITIES";
+
+/// The agent's stream yielded an error: a remote agent refused, could not be reached, or sent what
+/// cannot be read.
+pub const AGENT_FAILED: &str = "AGENT_FAILED";
+
+/// The agent's stream ended without a terminal event (T-9).
+pub const RUN_TRUNCATED: &str = "RUN_TRUNCATED";
+
+/// The agent emitted something that breaks a rule of the protocol.
+pub const RULE_BROKEN: &str = "RULE_BROKEN";

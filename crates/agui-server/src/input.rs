@@ -1,0 +1,155 @@
+//! From a request to the input of a run.
+
+use std::pin::pin;
+use std::str;
+
+use agui_types::{FromJson, RunAgentInput};
+use bytes::Buf;
+use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use http::{HeaderMap, Method, Request, StatusCode};
+use http_body::Body;
+
+use crate::{Refusal, codes};
+
+/// Reads and judges a request. Nothing of a run begins before it is done (P-73, T-19).
+pub(crate) async fn read<B: Body>(
+    request: Request<B>,
+    limit: usize,
+) -> Result<RunAgentInput, Refusal> {
+    if request.method() != Method::POST {
+        return Err(Refusal::method(
+            "POST",
+            "POST a RunAgentInput to start a run",
+        ));
+    }
+    // Strict on purpose: a page of another site can have a browser send a form or plain text here
+    // without asking, but not JSON. Otherwise a form post could start a run in a user's name.
+    let content_type = request.headers().get(CONTENT_TYPE);
+    if !content_type
+        .and_then(|value| value.to_str().ok())
+        .is_some_and(is_json)
+    {
+        let found = content_type.map_or("none".into(), |value| format!("{value:?}"));
+        let message = format!("expected the Content-Type application/json, found {found}");
+        let hint = "send the RunAgentInput with Content-Type: application/json";
+        let (status, code) = (
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            codes::UNSUPPORTED_MEDIA_TYPE,
+        );
+        return Err(Refusal::new(status, code, message).hint(hint));
+    }
+    let body = collect(request, limit).await?;
+    let text = str::from_utf8(&body).map_err(|error| {
+        let message = format!("the body is not UTF-8 at byte {}", error.valid_up_to());
+        Refusal::new(StatusCode::BAD_REQUEST, codes::INVALID_UTF8, message)
+            .hint("JSON travels as UTF-8")
+    })?;
+    let reading = RunAgentInput::from_json_tolerant(text).map_err(|error| Refusal::from(&error))?;
+    Ok(reading.value)
+}
+
+/// Whether a media type is JSON: `application/json`, or one with the suffix `+json`. Case and
+/// parameters do not matter.
+fn is_json(content_type: &str) -> bool {
+    let essence = content_type.split(';').next().unwrap_or_default().trim();
+    let is_token = |text: &str| {
+        let special = b"!#$%&'*+-.^_`|~";
+        !text.is_empty()
+            && text
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || special.contains(&byte))
+    };
+    let Some((kind, subtype)) = essence.split_once('/') else {
+        return false;
+    };
+    let subtype = subtype.to_ascii_lowercase();
+    is_token(kind)
+        && is_token(&subtype)
+        && (subtype
+            .strip_suffix("+json")
+            .is_some_and(|name| !name.is_empty())
+            || kind.eq_ignore_ascii_case("application") && subtype == "json")
+}
+
+/// The whole body, or why not.
+async fn collect<B: Body>(request: Request<B>, limit: usize) -> Result<Vec<u8>, Refusal> {
+    let too_large = || {
+        let message = format!("the body is larger than {limit} bytes");
+        Refusal::new(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            codes::BODY_TOO_LARGE,
+            message,
+        )
+        .hint("send less: shorten the history, or pass media by URL instead of inline")
+    };
+    if announced(request.headers()).is_some_and(|length| length > limit as u64) {
+        return Err(too_large());
+    }
+    let mut body = pin!(request.into_body());
+    // Not as large as announced: an announcement costs its sender nothing.
+    let mut whole = Vec::new();
+    while let Some(frame) = std::future::poll_fn(|cx| body.as_mut().poll_frame(cx)).await {
+        let Ok(frame) = frame else {
+            let message = format!("the body broke off after {} bytes", whole.len());
+            return Err(Refusal::new(
+                StatusCode::BAD_REQUEST,
+                codes::BODY_INCOMPLETE,
+                message,
+            ));
+        };
+        // Trailers say nothing here.
+        let Ok(mut data) = frame.into_data() else {
+            continue;
+        };
+        if data.remaining() > limit - whole.len() {
+            return Err(too_large());
+        }
+        while data.has_remaining() {
+            let chunk = data.chunk();
+            whole.extend_from_slice(chunk);
+            let read = chunk.len();
+            data.advance(read);
+        }
+    }
+    Ok(whole)
+}
+
+fn announced(headers: &HeaderMap) -> Option<u64> {
+    headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_json;
+
+    #[test]
+    fn json_is_told_from_what_a_form_can_send() {
+        for json in [
+            "application/json",
+            "Application/JSON; charset=utf-8",
+            " application/json ;x=y",
+            "application/vnd.ag-ui.input+json",
+            "text/x+JSON",
+        ] {
+            assert!(is_json(json), "{json}");
+        }
+        for other in [
+            "",
+            "json",
+            "text/plain",
+            "text/json",
+            "application/x-www-form-urlencoded",
+            "multipart/form-data; boundary=application/json",
+            "text/plain; application/json",
+            "text/plain,application/x+json",
+            "text/plain application/json",
+            "application/+json",
+            "application/jsonp",
+            "application/json/json",
+            "application/",
+            "/json",
+        ] {
+            assert!(!is_json(other), "{other}");
+        }
+    }
+}

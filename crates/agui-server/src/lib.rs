@@ -1,0 +1,72 @@
+//! One AG-UI agent over HTTP: a [`tower` service](AgentService), and an `axum` router around it.
+//!
+#![cfg_attr(feature = "axum", doc = "```no_run")]
+#![cfg_attr(not(feature = "axum"), doc = "```ignore")]
+//! use agui_agent::{AgentResult, Run};
+//!
+//! async fn greeter(run: Run) -> AgentResult {
+//!     run.say("Hello!").await?;
+//!     Ok(())
+//! }
+//!
+//! #[tokio::main]
+//! async fn main() -> std::io::Result<()> {
+//!     let listener = tokio::net::TcpListener::bind("127.0.0.1:3000").await?;
+//!     axum::serve(listener, agui_server::router(greeter)).await
+//! }
+//! ```
+//!
+//! # The request
+//!
+//! A `POST` with one JSON `RunAgentInput` (T-10). It is read whole, and judged before anything of
+//! the run begins (P-73, T-19); what is wrong with it is answered with an HTTP status and
+//! `{"error": {"code", "message", "path"?, "hint"?}}`. [`codes`] lists them.
+//!
+//! Reading is tolerant. Members, messages, parts and entries that the protocol does not describe are
+//! left out (P-74, P-79), `state: null` and the other nulls that older clients send read as absent,
+//! retired shapes are translated: each with a warning in the log that names the place, not what
+//! stood there. Anything else that is malformed is refused, naming the place.
+//!
+//! `Content-Type` has to be JSON, so that a form on another site cannot start a run: browsers send
+//! forms and plain text anywhere, but ask first before they send JSON.
+//!
+//! # The answer
+//!
+//! `200` and `text/event-stream` (T-12), one `data:` line an event (T-13), a comment when it has been
+//! silent for 15 seconds (T-17). The head goes out at once. Events that are ready together may share
+//! a chunk; none waits for another.
+//!
+//! # Honest endings
+//!
+//! Whatever the agent does, its events keep the rules of the protocol and each run that began ends
+//! with exactly one terminal event. A stream that stops early, yields an error, panics or breaks a
+//! rule is dropped; what it left open is closed, and a `RUN_ERROR` with one of the [`codes`] follows.
+//! Where the run had ended already nothing is added.
+//!
+//! Only what the protocol describes goes out (P-16): events of an unknown type, as a remote agent
+//! may send them, are left out with a warning. Chunk events go out as they are.
+//!
+//! A client that leaves ends its run: dropping the body drops the agent's stream. Nothing is
+//! spawned.
+//!
+//! # Features
+//!
+//! - `axum` (default): [`router`](crate::router), [`AgentService::into_router`].
+#![forbid(unsafe_code)]
+
+#[cfg(feature = "axum")]
+mod axum;
+mod body;
+mod capabilities;
+pub mod codes;
+mod input;
+mod refusal;
+mod run;
+mod service;
+
+#[cfg(feature = "axum")]
+pub use self::axum::router;
+pub use body::ResponseBody;
+pub use capabilities::CapabilitiesService;
+pub use refusal::Refusal;
+pub use service::AgentService;

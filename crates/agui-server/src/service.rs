@@ -1,0 +1,129 @@
+//! The service: a request in, the events of a run out.
+
+use std::convert::Infallible;
+use std::fmt;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use agui_agent::{Agent, BoxFuture};
+use http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use http::{HeaderName, HeaderValue, Request, Response};
+use http_body::Body;
+use tower_service::Service;
+
+use crate::run::GuardedRun;
+use crate::{CapabilitiesService, Refusal, ResponseBody, input};
+
+/// One agent over HTTP: `POST` with a `RunAgentInput` starts a run and streams its events.
+///
+/// It takes requests with any body, never fails, is always ready, and is cheap to clone. It looks at
+/// neither path nor host: mount it where the agent should be found. See the [crate](crate) for what
+/// it answers, and [`codes`](crate::codes) for what it refuses.
+///
+/// Nothing here limits how many runs go on at once, how long one may take, or how slowly a client
+/// may send its body: wrap the service in the layers of `tower` that do.
+#[derive(Clone)]
+pub struct AgentService {
+    agent: Arc<dyn Agent>,
+    keep_alive: Option<Duration>,
+    body_limit: usize,
+}
+
+impl AgentService {
+    /// After this much silence a keep-alive comment is sent, unless
+    /// [`keep_alive`](Self::keep_alive) says otherwise.
+    pub const KEEP_ALIVE: Duration = Duration::from_secs(15);
+
+    /// The largest request body in bytes, 10 MiB, unless [`body_limit`](Self::body_limit) says
+    /// otherwise.
+    pub const BODY_LIMIT: usize = 10 * 1024 * 1024;
+
+    /// Serves an agent: a closure, a remote agent, an `Arc` of one.
+    #[must_use]
+    pub fn new(agent: impl Agent) -> Self {
+        let (keep_alive, body_limit) = (Some(Self::KEEP_ALIVE), Self::BODY_LIMIT);
+        Self {
+            agent: Arc::new(agent),
+            keep_alive,
+            body_limit,
+        }
+    }
+
+    /// Sends a comment whenever nothing was sent for this long (T-17), so that nothing on the way
+    /// takes the connection for dead. Default: 15 seconds. `None` or zero: never.
+    ///
+    /// This is the only use of time: a body that keeps alive has to be polled in a `tokio` runtime
+    /// with its timer enabled.
+    #[must_use]
+    pub fn keep_alive(mut self, silence: impl Into<Option<Duration>>) -> Self {
+        self.keep_alive = silence.into().filter(|silence| !silence.is_zero());
+        self
+    }
+
+    /// Refuses request bodies of more bytes than this. Default: 10 MiB.
+    ///
+    /// A body is held whole before it is judged, so this bounds what a request costs in memory: the
+    /// body, and the input read from it, which is of the same order.
+    #[must_use]
+    pub fn body_limit(mut self, bytes: usize) -> Self {
+        self.body_limit = bytes;
+        self
+    }
+
+    /// The service that answers `GET` with the agent's capabilities.
+    #[must_use]
+    pub fn capabilities(&self) -> CapabilitiesService {
+        CapabilitiesService(Arc::clone(&self.agent))
+    }
+
+    async fn answer<B: Body>(self, request: Request<B>) -> Result<Response<ResponseBody>, Refusal> {
+        let input = input::read(request, self.body_limit).await?;
+        let run = GuardedRun::start(&*self.agent, input);
+        let mut response = Response::new(ResponseBody::run(run, self.keep_alive));
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+        headers.insert(
+            CACHE_CONTROL,
+            HeaderValue::from_static("no-cache, no-transform"),
+        );
+        // Some proxies hold a stream back unless told not to.
+        let buffering = HeaderName::from_static("x-accel-buffering");
+        headers.insert(buffering, HeaderValue::from_static("no"));
+        Ok(response)
+    }
+}
+
+impl<B> Service<Request<B>> for AgentService
+where
+    B: Body + Send + 'static,
+    B::Data: Send,
+    B::Error: Send,
+{
+    type Response = Response<ResponseBody>;
+    type Error = Infallible;
+    type Future = BoxFuture<'static, Result<Self::Response, Infallible>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let service = self.clone();
+        Box::pin(async move {
+            Ok(service
+                .answer(request)
+                .await
+                .unwrap_or_else(Refusal::into_response))
+        })
+    }
+}
+
+impl fmt::Debug for AgentService {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AgentService")
+            .field("keep_alive", &self.keep_alive)
+            .field("body_limit", &self.body_limit)
+            .finish_non_exhaustive()
+    }
+}
