@@ -2,8 +2,11 @@
 //! back events, changes, or a typed fault.
 #![forbid(unsafe_code)]
 
+mod chunks;
+pub mod patch;
 mod report;
 mod verify;
 
+pub use chunks::ChunkExpander;
 pub use report::{Class, Fault, Warning};
 pub use verify::{OpenItem, RunState, Verifier};
