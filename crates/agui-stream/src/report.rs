@@ -154,3 +154,25 @@ impl fmt::Display for Warning {
         write!(f, "{} ({})", self.message, self.rule)
     }
 }
+
+/// A name from the stream in quotes, shortened, for a message.
+pub(crate) fn quoted(name: &str) -> String {
+    format!("'{}'", shortened(name))
+}
+
+/// At most 120 characters of a name, control characters escaped.
+pub(crate) fn shortened(name: &str) -> String {
+    const MOST: usize = 120;
+    let mut short = String::new();
+    for c in name.chars().take(MOST) {
+        if c.is_control() {
+            short.extend(c.escape_default());
+        } else {
+            short.push(c);
+        }
+    }
+    if name.chars().nth(MOST).is_some() {
+        short.push('…');
+    }
+    short
+}

@@ -5,6 +5,7 @@ use agui_types::{InterruptId, MessageId, RunId, SubagentRunId, ThreadId};
 
 use super::items::Noun;
 use super::{OpenItem, Owner};
+use crate::report::{quoted, shortened};
 use crate::{Class, Fault};
 
 #[cold]
@@ -302,11 +303,6 @@ fn named(owner: &Owner) -> String {
     }
 }
 
-/// A name in quotes, shortened.
-pub(super) fn quoted(name: &str) -> String {
-    format!("'{}'", shortened(name))
-}
-
 /// Names one after another, at most ten of them.
 fn listed(names: &[impl AsRef<str>]) -> String {
     const MOST: usize = 10;
@@ -319,21 +315,4 @@ fn listed(names: &[impl AsRef<str>]) -> String {
         list.push(format!("and {} more", names.len() - MOST));
     }
     list.join(", ")
-}
-
-/// At most 120 characters of a name, control characters escaped.
-fn shortened(name: &str) -> String {
-    const MOST: usize = 120;
-    let mut short = String::new();
-    for c in name.chars().take(MOST) {
-        if c.is_control() {
-            short.extend(c.escape_default());
-        } else {
-            short.push(c);
-        }
-    }
-    if name.chars().nth(MOST).is_some() {
-        short.push('…');
-    }
-    short
 }

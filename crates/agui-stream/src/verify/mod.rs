@@ -29,7 +29,7 @@ type Owner = Option<SubagentRunId>;
 /// (P-68).
 ///
 /// Takes one event after another with [`push`](Self::push) and is told the end of the stream with
-/// [`finish`](Self::finish). Chunks are to be expanded before (C-43); one
+/// [`finish`](Self::finish). Chunks are to be [expanded](crate::ChunkExpander) before (C-43); one
 /// that arrives here all the same, and an event of unknown type, is only checked against the life of
 /// the run.
 ///

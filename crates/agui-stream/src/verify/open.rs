@@ -8,7 +8,7 @@ use agui_types::event::{
 };
 use agui_types::{MessageId, SubagentRunId, ToolCallId};
 
-use super::faults::quoted;
+use crate::report::quoted;
 
 /// Something that was opened on a stream and is not closed yet. `owner` is the subagent invocation
 /// it belongs to, `None` for the parent agent.
