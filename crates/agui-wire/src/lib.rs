@@ -20,7 +20,10 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod form;
 #[doc(hidden)]
 #[allow(missing_docs)]
 pub mod fuzzing;
 pub mod sse;
+
+pub use form::{EVENT_PROTO, EVENT_STREAM, WireForm, negotiate};
