@@ -345,20 +345,27 @@ macro_rules! closed_set {
             }
         }
 
+        impl From<&str> for $name {
+            /// The value, known or not.
+            fn from(text: &str) -> Self {
+                match text {
+                    $($text => Self::$variant,)*
+                    other => Self::Unknown(other.into()),
+                }
+            }
+        }
+
         impl $crate::read::Read for $name {
             fn read(
                 reader: &mut $crate::read::Reader<'_, '_>,
             ) -> Result<Self, $crate::read::ReadError> {
                 reader.kind()?;
                 let offset = reader.offset();
-                let text = reader.string()?;
-                Ok(match &*text {
-                    $($text => Self::$variant,)*
-                    other => {
-                        reader.unknown_value(other, offset, $expected)?;
-                        Self::Unknown(other.into())
-                    }
-                })
+                let value = Self::from(&*reader.string()?);
+                if let Self::Unknown(text) = &value {
+                    reader.unknown_value(text, offset, $expected)?;
+                }
+                Ok(value)
             }
         }
 

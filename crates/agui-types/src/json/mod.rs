@@ -2,6 +2,7 @@
 
 mod cursor;
 mod text;
+mod tokens;
 mod tree;
 pub(crate) mod write;
 
@@ -9,4 +10,6 @@ pub use cursor::MAX_DEPTH;
 pub(crate) use cursor::{Cursor, Kind, LexError, LexProblem};
 pub use text::{Json, JsonError, JsonObject};
 pub(crate) use text::{into_string, serialize_text};
+pub use tokens::{Token, Tokens};
 pub use tree::{Number, Value};
+pub use write::string as write_string;

@@ -106,6 +106,21 @@ impl<'de> Deserialize<'de> for Json {
     }
 }
 
+impl TryFrom<String> for Json {
+    type Error = JsonError;
+
+    /// [`Json::parse`] without copying, unless there is white space around the value.
+    fn try_from(text: String) -> Result<Self, JsonError> {
+        let mut cursor = Cursor::new(&text);
+        let raw = cursor.skip()?;
+        cursor.end()?;
+        if raw.len() < text.len() {
+            return Ok(Self(raw.into()));
+        }
+        Ok(Self(text.into()))
+    }
+}
+
 impl From<serde_json::Value> for Json {
     fn from(value: serde_json::Value) -> Self {
         Self(value.to_string().into())

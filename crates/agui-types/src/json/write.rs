@@ -7,7 +7,7 @@ pub(crate) trait Write {
 }
 
 /// Appends a string in quotes; escapes what JSON requires and nothing more.
-pub(crate) fn string(out: &mut Vec<u8>, text: &str) {
+pub fn string(out: &mut Vec<u8>, text: &str) {
     const HEX: &[u8; 16] = b"0123456789abcdef";
     let bytes = text.as_bytes();
     out.reserve(bytes.len() + 2);

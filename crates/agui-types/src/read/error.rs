@@ -42,7 +42,8 @@ struct Fault {
 }
 
 impl ReadError {
-    pub(crate) fn new(
+    /// An error at a byte offset; [`ReadError::inside`] says where in the value that is.
+    pub fn new(
         kind: ReadErrorKind,
         offset: usize,
         expected: impl Into<Cow<'static, str>>,
@@ -58,9 +59,11 @@ impl ReadError {
         }))
     }
 
-    /// The error as seen from one level further out.
+    /// The error as seen from further out: `segment`, which is the way there as a JSON Pointer, is
+    /// put before its path.
     #[cold]
-    pub(crate) fn inside(mut self, segment: impl fmt::Display) -> Self {
+    #[must_use]
+    pub fn inside(mut self, segment: impl fmt::Display) -> Self {
         self.0.path = format!("{}{}", segment, self.0.path);
         self
     }

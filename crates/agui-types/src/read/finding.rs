@@ -67,15 +67,20 @@ impl Findings {
         self.uncounted
     }
 
-    pub(crate) fn push(&mut self, kind: FindingKind) {
-        if self.kept.len() >= Self::MOST && kind != FindingKind::Null {
+    /// Adds one, or counts it.
+    pub fn add(&mut self, finding: Finding) {
+        if self.kept.len() >= Self::MOST && finding.kind != FindingKind::Null {
             self.uncounted += 1;
         } else {
-            self.kept.push(Finding {
-                path: String::new(),
-                kind,
-            });
+            self.kept.push(finding);
         }
+    }
+
+    pub(crate) fn push(&mut self, kind: FindingKind) {
+        self.add(Finding {
+            path: String::new(),
+            kind,
+        });
     }
 
     /// Moves the findings since `mark` one level further in.

@@ -25,6 +25,12 @@ impl EventReader {
         Reader::new(text, false, &mut self.ids).whole()
     }
 
+    /// The id as an allocation that is shared with the ids met last, for a reader of events that
+    /// are not JSON.
+    pub fn intern(&mut self, id: &str) -> Arc<str> {
+        self.ids.intern(id)
+    }
+
     /// Reads one event exactly.
     pub fn exact(&mut self, text: &str) -> Result<Event, ReadError> {
         Ok(Reader::new(text, true, &mut self.ids).whole()?.value)
