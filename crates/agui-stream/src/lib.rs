@@ -3,10 +3,14 @@
 #![forbid(unsafe_code)]
 
 mod chunks;
+mod ending;
+pub mod fold;
 pub mod patch;
 mod report;
 mod verify;
 
 pub use chunks::ChunkExpander;
+pub use ending::Ending;
+pub use fold::Conversation;
 pub use report::{Class, Fault, Warning};
 pub use verify::{OpenItem, RunState, Verifier};

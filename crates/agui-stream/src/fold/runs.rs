@@ -1,0 +1,135 @@
+//! Runs: their beginning, their end, and what they leave open.
+
+use agui_types::event::{RunError, RunFinished, RunStarted};
+use agui_types::{Message, RunFinishedOutcome, TokenUsage, ToolCallId};
+
+use super::change::{Applied, Change};
+use super::conversation::Conversation;
+use crate::Ending;
+
+impl Conversation {
+    /// `RUN_STARTED`. Messages of an echoed input that are not held are taken in, at the end.
+    pub(super) fn run_started(&mut self, event: &RunStarted, applied: &mut Applied) {
+        self.ending = None;
+        self.pending_before = self.pending.len();
+        self.usage_before.clone_from(&self.usage);
+        self.answered.clear();
+        if let Some((_, answers)) = self.asked.take_if(|(run, _)| *run == event.run_id) {
+            self.answered = answers;
+        }
+        let (thread, run) = (event.thread_id.clone(), event.run_id.clone());
+        applied.change(Change::RunStarted { thread, run });
+        let Some(input) = &event.input else {
+            return;
+        };
+        let answers = input
+            .resume
+            .iter()
+            .flatten()
+            .map(|entry| entry.interrupt_id.clone());
+        self.answered.extend(answers);
+        for message in &input.messages {
+            let Some(id) = message.id().filter(|id| self.messages.key(id).is_none()) else {
+                continue;
+            };
+            let position = self.messages.len();
+            self.push(message.clone());
+            applied.change(Change::MessageCreated {
+                message: id,
+                position,
+            });
+        }
+    }
+
+    /// `RUN_FINISHED`.
+    pub(super) fn run_finished(&mut self, event: &RunFinished, applied: &mut Applied) {
+        let ending = Ending::from(event);
+        self.ending = Some(ending);
+        self.add_usage(event.usage.as_deref(), applied);
+        if ending == Ending::Completed {
+            self.result.clone_from(&event.result);
+        }
+        if let Some(RunFinishedOutcome::Success(success)) = &event.outcome {
+            self.declare_pending(success.pending_tool_call_ids.as_deref().unwrap_or_default());
+        }
+        let before = self.open_interrupts.len();
+        let answered = std::mem::take(&mut self.answered);
+        self.open_interrupts
+            .retain(|open| ending != Ending::Cancelled && !answered.contains(&open.id));
+        let mut changed = self.open_interrupts.len() != before;
+        if let Some(RunFinishedOutcome::Interrupt(outcome)) = &event.outcome {
+            changed = true;
+            for interrupt in outcome.interrupts.iter() {
+                match self
+                    .open_interrupts
+                    .iter_mut()
+                    .find(|open| open.id == interrupt.id)
+                {
+                    Some(open) => *open = interrupt.clone(),
+                    None => self.open_interrupts.push(interrupt.clone()),
+                }
+                if let Some(call) = &interrupt.tool_call_id {
+                    self.pending_answered(call);
+                }
+            }
+        }
+        if changed {
+            applied.change(Change::InterruptsChanged);
+        }
+        applied.change(Change::RunEnded { ending });
+    }
+
+    /// `RUN_ERROR`, on its own or after the run finished (C-4).
+    pub(super) fn run_error(&mut self, event: &RunError, applied: &mut Applied) {
+        self.ending = Some(Ending::Failed);
+        self.answered.clear();
+        self.add_usage(event.usage.as_deref(), applied);
+        applied.change(Change::RunEnded {
+            ending: Ending::Failed,
+        });
+    }
+
+    /// Adds what the run at hand has used. Should it report a second time, that report counts
+    /// alone.
+    fn add_usage(&mut self, usage: Option<&[TokenUsage]>, applied: &mut Applied) {
+        if let Some(usage) = usage.filter(|usage| !usage.is_empty()) {
+            self.usage = TokenUsage::by_model(self.usage_before.iter().chain(usage));
+            applied.change(Change::UsageChanged);
+        }
+    }
+
+    /// What a run declares takes the place of what its stream shows; declaring nothing declares
+    /// nothing (C-54).
+    fn declare_pending(&mut self, declared: &[ToolCallId]) {
+        if !declared.is_empty() {
+            self.pending.truncate(self.pending_before);
+            self.pending.extend(declared.iter().cloned());
+        }
+    }
+
+    /// Takes note of a message that may answer a call.
+    pub(super) fn answer(&mut self, message: &Message) {
+        if let Message::Tool(message) = message {
+            self.pending_answered(&message.tool_call_id);
+        }
+    }
+
+    pub(super) fn pending_answered(&mut self, call: &ToolCallId) {
+        if let Some((at, _)) = self.pending.shift_remove_full(call)
+            && at < self.pending_before
+        {
+            self.pending_before -= 1;
+        }
+    }
+
+    /// A call that is no longer held waits for nothing.
+    pub(super) fn drop_pending_without_call(&mut self) {
+        let gone: Vec<_> = self
+            .pending
+            .iter()
+            .filter(|id| self.messages.call_key(id).is_none())
+            .cloned()
+            .collect();
+        gone.iter().for_each(|call| self.pending_answered(call));
+    }
+}
