@@ -6,11 +6,12 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use agui_agent::BoxFuture;
 use agui_types::ToJson;
 use agui_wire::sse::Encoder;
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
-use tokio::time::{Sleep, sleep};
+use tokio::time::{Sleep, sleep, timeout};
 
 use crate::run::GuardedRun;
 
@@ -22,12 +23,29 @@ pub struct ResponseBody(Content);
 
 enum Content {
     Whole(Option<Bytes>),
+    /// A text, and what is waited for before the body ends.
+    Lingering(Option<Bytes>, BoxFuture<'static, ()>),
     Run(Box<RunBody>),
 }
 
 impl ResponseBody {
+    /// How long the body of a refused request is still read: 5 seconds.
+    pub(crate) const LINGER: Duration = Duration::from_secs(5);
+
     pub(crate) fn whole(text: impl Into<Bytes>) -> Self {
         Self(Content::Whole(Some(text.into())))
+    }
+
+    /// The same text at once, and the end when the request's body was read, or was not for
+    /// [`LINGER`](Self::LINGER).
+    pub(crate) fn reading(self, rest: impl Future<Output = ()> + Send + 'static) -> Self {
+        match self.0 {
+            Content::Whole(text) => {
+                let rest = async { drop(timeout(Self::LINGER, rest).await) };
+                Self(Content::Lingering(text, Box::pin(rest)))
+            }
+            other => Self(other),
+        }
     }
 
     /// The events of a run, with a comment after this much silence.
@@ -51,6 +69,14 @@ impl Body for ResponseBody {
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         let chunk = match &mut self.0 {
             Content::Whole(text) => text.take(),
+            Content::Lingering(text, rest) => match text.take() {
+                Some(text) => Some(text),
+                None => {
+                    ready!(rest.as_mut().poll(cx));
+                    self.0 = Content::Whole(None);
+                    None
+                }
+            },
             Content::Run(run) => ready!(run.poll_chunk(cx)),
         };
         Poll::Ready(chunk.map(|chunk| Ok(Frame::data(chunk))))
@@ -65,7 +91,7 @@ impl Body for ResponseBody {
             Content::Whole(text) => {
                 SizeHint::with_exact(text.as_ref().map_or(0, Bytes::len) as u64)
             }
-            Content::Run(_) => SizeHint::default(),
+            Content::Lingering(..) | Content::Run(_) => SizeHint::default(),
         }
     }
 }
@@ -73,7 +99,7 @@ impl Body for ResponseBody {
 impl std::fmt::Debug for ResponseBody {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match &self.0 {
-            Content::Whole(_) => "ResponseBody(whole)",
+            Content::Whole(_) | Content::Lingering(..) => "ResponseBody(whole)",
             Content::Run(_) => "ResponseBody(run)",
         })
     }

@@ -1,22 +1,25 @@
 //! From a request to the input of a run.
 
-use std::pin::pin;
+use std::future::poll_fn;
+use std::pin::Pin;
 use std::str;
 
 use agui_types::{FromJson, RunAgentInput};
 use bytes::Buf;
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
-use http::{HeaderMap, Method, Request, StatusCode};
+use http::request::Parts;
+use http::{HeaderMap, Method, StatusCode};
 use http_body::Body;
 
 use crate::{Refusal, codes};
 
 /// Reads and judges a request. Nothing of a run begins before it is done (P-73, T-19).
 pub(crate) async fn read<B: Body>(
-    request: Request<B>,
+    head: &Parts,
+    body: Pin<&mut B>,
     limit: usize,
 ) -> Result<RunAgentInput, Refusal> {
-    if request.method() != Method::POST {
+    if head.method != Method::POST {
         return Err(Refusal::method(
             "POST",
             "POST a RunAgentInput to start a run",
@@ -24,7 +27,7 @@ pub(crate) async fn read<B: Body>(
     }
     // Strict on purpose: a page of another site can have a browser send a form or plain text here
     // without asking, but not JSON. Otherwise a form post could start a run in a user's name.
-    let content_type = request.headers().get(CONTENT_TYPE);
+    let content_type = head.headers.get(CONTENT_TYPE);
     if !content_type
         .and_then(|value| value.to_str().ok())
         .is_some_and(is_json)
@@ -36,9 +39,12 @@ pub(crate) async fn read<B: Body>(
             StatusCode::UNSUPPORTED_MEDIA_TYPE,
             codes::UNSUPPORTED_MEDIA_TYPE,
         );
-        return Err(Refusal::new(status, code, message).hint(hint));
+        return Err(Refusal::new(status, code, message).hint(hint).unread());
     }
-    let body = collect(request, limit).await?;
+    if announced(&head.headers).is_some_and(|length| length > limit as u64) {
+        return Err(too_large(limit));
+    }
+    let body = collect(body, limit).await?;
     let text = str::from_utf8(&body).map_err(|error| {
         let message = format!("the body is not UTF-8 at byte {}", error.valid_up_to());
         Refusal::new(StatusCode::BAD_REQUEST, codes::INVALID_UTF8, message)
@@ -46,6 +52,51 @@ pub(crate) async fn read<B: Body>(
     })?;
     let reading = RunAgentInput::from_json_tolerant(text).map_err(|error| Refusal::from(&error))?;
     Ok(reading.value)
+}
+
+/// The whole body, or why not.
+async fn collect<B: Body>(mut body: Pin<&mut B>, limit: usize) -> Result<Vec<u8>, Refusal> {
+    // Not as large as announced: an announcement costs its sender nothing.
+    let mut whole = Vec::new();
+    while let Some(frame) = poll_fn(|cx| body.as_mut().poll_frame(cx)).await {
+        let Ok(frame) = frame else {
+            let message = format!("the body broke off after {} bytes", whole.len());
+            return Err(Refusal::new(
+                StatusCode::BAD_REQUEST,
+                codes::BODY_INCOMPLETE,
+                message,
+            ));
+        };
+        // Trailers say nothing here.
+        let Ok(mut data) = frame.into_data() else {
+            continue;
+        };
+        if data.remaining() > limit - whole.len() {
+            return Err(too_large(limit));
+        }
+        while data.has_remaining() {
+            let chunk = data.chunk();
+            whole.extend_from_slice(chunk);
+            let read = chunk.len();
+            data.advance(read);
+        }
+    }
+    Ok(whole)
+}
+
+fn too_large(limit: usize) -> Refusal {
+    let message = format!("the body is larger than {limit} bytes");
+    Refusal::new(
+        StatusCode::PAYLOAD_TOO_LARGE,
+        codes::BODY_TOO_LARGE,
+        message,
+    )
+    .hint("send less: shorten the history, or pass media by URL instead of inline")
+    .unread()
+}
+
+fn announced(headers: &HeaderMap) -> Option<u64> {
+    headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
 /// Whether a media type is JSON: `application/json`, or one with the suffix `+json`. Case and
@@ -69,53 +120,6 @@ fn is_json(content_type: &str) -> bool {
             .strip_suffix("+json")
             .is_some_and(|name| !name.is_empty())
             || kind.eq_ignore_ascii_case("application") && subtype == "json")
-}
-
-/// The whole body, or why not.
-async fn collect<B: Body>(request: Request<B>, limit: usize) -> Result<Vec<u8>, Refusal> {
-    let too_large = || {
-        let message = format!("the body is larger than {limit} bytes");
-        Refusal::new(
-            StatusCode::PAYLOAD_TOO_LARGE,
-            codes::BODY_TOO_LARGE,
-            message,
-        )
-        .hint("send less: shorten the history, or pass media by URL instead of inline")
-    };
-    if announced(request.headers()).is_some_and(|length| length > limit as u64) {
-        return Err(too_large());
-    }
-    let mut body = pin!(request.into_body());
-    // Not as large as announced: an announcement costs its sender nothing.
-    let mut whole = Vec::new();
-    while let Some(frame) = std::future::poll_fn(|cx| body.as_mut().poll_frame(cx)).await {
-        let Ok(frame) = frame else {
-            let message = format!("the body broke off after {} bytes", whole.len());
-            return Err(Refusal::new(
-                StatusCode::BAD_REQUEST,
-                codes::BODY_INCOMPLETE,
-                message,
-            ));
-        };
-        // Trailers say nothing here.
-        let Ok(mut data) = frame.into_data() else {
-            continue;
-        };
-        if data.remaining() > limit - whole.len() {
-            return Err(too_large());
-        }
-        while data.has_remaining() {
-            let chunk = data.chunk();
-            whole.extend_from_slice(chunk);
-            let read = chunk.len();
-            data.advance(read);
-        }
-    }
-    Ok(whole)
-}
-
-fn announced(headers: &HeaderMap) -> Option<u64> {
-    headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
 #[cfg(test)]

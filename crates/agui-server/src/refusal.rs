@@ -2,10 +2,13 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::future::poll_fn;
+use std::pin::Pin;
 
 use agui_types::{ReadError, ReadErrorKind};
 use http::header::{ALLOW, CONTENT_TYPE};
 use http::{HeaderValue, Response, StatusCode};
+use http_body::Body;
 use serde::Serialize;
 
 use crate::{ResponseBody, codes};
@@ -32,6 +35,8 @@ pub struct Refusal {
     status: StatusCode,
     #[serde(skip)]
     allow: Option<&'static str>,
+    #[serde(skip)]
+    pub(crate) unread: bool,
     code: Cow<'static, str>,
     message: Cow<'static, str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -52,6 +57,7 @@ impl Refusal {
         Self {
             status,
             allow: None,
+            unread: false,
             code,
             message,
             path: None,
@@ -144,6 +150,30 @@ impl From<&ReadError> for Refusal {
 }
 
 impl Refusal {
+    /// The refusal of a request whose body was not read to its end.
+    pub(crate) fn unread(mut self) -> Self {
+        self.unread = true;
+        self
+    }
+
+    /// The answer to a request whose body may go on arriving: it is read meanwhile and thrown away,
+    /// for at most [`LINGER`](ResponseBody::LINGER). A client that sends all before it reads the
+    /// answer would otherwise see its connection break, and not why.
+    pub(crate) fn answer<B>(self, mut body: Pin<Box<B>>) -> Response<ResponseBody>
+    where
+        B: Body + Send + 'static,
+    {
+        let unread = self.unread && !body.is_end_stream();
+        let response = self.into_response();
+        if !unread {
+            return response;
+        }
+        let rest = async move {
+            while let Some(Ok(_)) = poll_fn(|cx| body.as_mut().poll_frame(cx)).await {}
+        };
+        response.map(|answer| answer.reading(rest))
+    }
+
     /// A described member is malformed.
     pub(crate) fn malformed(message: String, path: &str) -> Self {
         Self::new(

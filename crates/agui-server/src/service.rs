@@ -7,13 +7,13 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use agui_agent::{Agent, BoxFuture};
-use http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, EXPECT};
 use http::{HeaderName, HeaderValue, Request, Response};
 use http_body::Body;
 use tower_service::Service;
 
 use crate::run::GuardedRun;
-use crate::{CapabilitiesService, Refusal, ResponseBody, input};
+use crate::{CapabilitiesService, ResponseBody, input};
 
 /// One agent over HTTP: `POST` with a `RunAgentInput` starts a run and streams its events.
 ///
@@ -77,8 +77,18 @@ impl AgentService {
         CapabilitiesService(Arc::clone(&self.agent))
     }
 
-    async fn answer<B: Body>(self, request: Request<B>) -> Result<Response<ResponseBody>, Refusal> {
-        let input = input::read(request, self.body_limit).await?;
+    async fn answer<B>(self, request: Request<B>) -> Response<ResponseBody>
+    where
+        B: Body + Send + 'static,
+    {
+        let (head, body) = request.into_parts();
+        let mut body = Box::pin(body);
+        let input = match input::read(&head, body.as_mut(), self.body_limit).await {
+            Ok(input) => input,
+            // Who waits to be told to go on sends nothing once refused.
+            Err(refusal) if head.headers.contains_key(EXPECT) => return refusal.into_response(),
+            Err(refusal) => return refusal.answer(body),
+        };
         let run = GuardedRun::start(&*self.agent, input);
         let mut response = Response::new(ResponseBody::run(run, self.keep_alive));
         let headers = response.headers_mut();
@@ -90,7 +100,7 @@ impl AgentService {
         // Some proxies hold a stream back unless told not to.
         let buffering = HeaderName::from_static("x-accel-buffering");
         headers.insert(buffering, HeaderValue::from_static("no"));
-        Ok(response)
+        response
     }
 }
 
@@ -110,12 +120,7 @@ where
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let service = self.clone();
-        Box::pin(async move {
-            Ok(service
-                .answer(request)
-                .await
-                .unwrap_or_else(Refusal::into_response))
-        })
+        Box::pin(async move { Ok(service.answer(request).await) })
     }
 }
 
