@@ -5,6 +5,7 @@
 mod chunks;
 mod ending;
 pub mod fold;
+pub mod partial;
 pub mod patch;
 mod report;
 mod verify;
@@ -12,5 +13,6 @@ mod verify;
 pub use chunks::ChunkExpander;
 pub use ending::Ending;
 pub use fold::Conversation;
+pub use partial::PartialJson;
 pub use report::{Class, Fault, Warning};
 pub use verify::{OpenItem, RunState, Verifier};
