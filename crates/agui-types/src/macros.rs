@@ -147,6 +147,11 @@ macro_rules! object {
                 $(let mut $required: Option<$required_type> = None;)*
                 $(let mut $optional: Option<$optional_type> = None;)*
                 $(let mut $base = <$base_type>::default();)?
+                // Mostly they come in this order.
+                $(if reader.comes(&members, concat!(",\"", $required_name, "\":")) {
+                    $required = Some(reader.required($required_name)?);
+                })*
+                $($base.read_ahead(reader, &members)?;)?
                 while let Some(name) = reader.next_member(&mut members)? {
                     match &*name {
                         $($required_name => $required = Some(reader.required($required_name)?),)*
@@ -190,23 +195,19 @@ macro_rules! object {
 
         impl $crate::json::write::Write for $name {
             fn write(&self, out: &mut Vec<u8>) {
-                out.push(b'{');
-                $(
-                    $crate::json::write::member(out, $tag);
-                    $crate::json::write::string(out, $tag_value);
-                )*
-                $(
-                    $crate::json::write::member(out, $required_name);
-                    self.$required.write(out);
-                )*
-                $(
-                    if let Some(value) = &self.$optional {
-                        $crate::json::write::member(out, $optional_name);
-                        value.write(out);
-                    }
-                )*
+                let opening = concat!("{", $("\"", $tag, "\":\"", $tag_value, "\",",)*);
+                out.extend_from_slice(opening.as_bytes());
+                $($crate::json::write::member(
+                    out,
+                    concat!("\"", $required_name, "\":"),
+                    &self.$required,
+                );)*
+                $(if let Some(value) = &self.$optional {
+                    let quoted = concat!("\"", $optional_name, "\":");
+                    $crate::json::write::member(out, quoted, value);
+                })*
                 $(self.$base.write_members(out);)?
-                out.push(b'}');
+                $crate::json::write::close_object(out);
             }
         }
 
@@ -277,16 +278,14 @@ macro_rules! union {
             fn read(
                 reader: &mut $crate::read::Reader<'_, '_>,
             ) -> Result<Self, $crate::read::ReadError> {
-                let mark = reader.mark();
-                let (tag, members) = reader.discriminator($discriminator)?;
-                Ok(match &*tag {
+                let quoted = concat!("\"", $discriminator, "\":");
+                let discriminator = reader.discriminator($discriminator, quoted)?;
+                let members = discriminator.members;
+                Ok(match &*discriminator.tag {
                     $($tag => Self::$variant(
                         <union!(@type $($inner)*)>::read_members(reader, members)?.into(),
                     ),)*
-                    other => {
-                        let json = reader.unknown_variant(mark, other, $expected)?;
-                        Self::Unknown($crate::Unknown::from_parts(other, json))
-                    }
+                    _ => Self::Unknown(reader.unknown_variant(discriminator, $expected)?),
                 })
             }
         }

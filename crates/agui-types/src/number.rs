@@ -65,7 +65,7 @@ impl Read for Timestamp {
 
 impl Write for Timestamp {
     fn write(&self, out: &mut Vec<u8>) {
-        integer(out, self.get());
+        self.get().write(out);
     }
 }
 
@@ -119,7 +119,7 @@ impl Read for Count {
 
 impl Write for Count {
     fn write(&self, out: &mut Vec<u8>) {
-        integer(out, self.0.cast_signed());
+        self.0.cast_signed().write(out);
     }
 }
 
@@ -140,12 +140,6 @@ impl crate::schema::Described for Count {
     fn schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
         schemars::json_schema!({ "type": "integer", "minimum": 0, "maximum": MAX_SAFE_INTEGER })
     }
-}
-
-fn integer(out: &mut Vec<u8>, value: i64) {
-    use std::io::Write as _;
-    // Writing to a vector does not fail.
-    let _ = write!(out, "{value}");
 }
 
 #[cfg(test)]

@@ -5,8 +5,8 @@ use std::fmt;
 use std::ops::Deref;
 use std::str::FromStr;
 
-use crate::json::write::{self, Write};
-use crate::read::{Members, Read, ReadError, ReadErrorKind, Reader};
+use crate::json::write::{self, Write, Written};
+use crate::read::{Discriminator, Members, Read, ReadError, ReadErrorKind, Reader};
 use crate::{Json, JsonObject, Unknown};
 
 /// A JSON Patch: operations to be applied in order and atomically (C-67). Derefs to a slice.
@@ -157,19 +157,18 @@ impl PatchOp {
 
 impl Read for PatchOperation {
     fn read(reader: &mut Reader<'_, '_>) -> Result<Self, ReadError> {
-        let mark = reader.mark();
-        let (tag, members) = reader.discriminator("op")?;
-        let (has_from, has_value) = match &*tag {
+        let discriminator = reader.discriminator("op", "\"op\":")?;
+        let (has_from, has_value) = match &*discriminator.tag {
             "add" | "replace" | "test" => (false, true),
             "move" | "copy" => (true, false),
             "remove" => (false, false),
-            other => {
-                let json = reader.unknown_variant(mark, other, "a JSON Patch operation")?;
-                let op = PatchOp::Unknown(Unknown::from_parts(other, json));
-                return Ok(op.into());
+            _ => {
+                let unknown = reader.unknown_variant(discriminator, "a JSON Patch operation")?;
+                return Ok(PatchOp::Unknown(unknown).into());
             }
         };
-        let parts = OperationMembers::read(reader, members, has_from, has_value)?;
+        let Discriminator { tag, members, .. } = discriminator;
+        let parts = OperationMembers::read(reader, &tag, members, has_from, has_value)?;
         let path = parts.path.ok_or_else(|| reader.missing("path"))?;
         let from = || reader.missing("from");
         let value = || reader.missing("value");
@@ -214,6 +213,7 @@ struct OperationMembers {
 impl OperationMembers {
     fn read(
         reader: &mut Reader<'_, '_>,
+        op: &str,
         mut members: Members,
         has_from: bool,
         has_value: bool,
@@ -227,22 +227,22 @@ impl OperationMembers {
         let mut extra = Vec::new();
         while let Some(name) = reader.next_member(&mut members)? {
             match &*name {
-                "op" => drop(reader.string()?),
+                "op" => reader.literal("op", op)?,
                 "path" => parts.path = Some(reader.required("path")?),
                 "from" if has_from => parts.from = Some(reader.required("from")?),
                 "value" if has_value => parts.value = Some(reader.required("value")?),
                 other => {
-                    extra.push(if extra.is_empty() { b'{' } else { b',' });
-                    write::string(&mut extra, other);
-                    extra.push(b':');
-                    reader.json()?.write(&mut extra);
+                    if extra.is_empty() {
+                        extra.push(b'{');
+                    }
+                    write::any_member(&mut extra, other, &reader.json()?);
                 }
             }
         }
         if !extra.is_empty() {
-            extra.push(b'}');
-            let object = JsonObject::parse(&crate::json::into_string(extra));
-            parts.extra = object.ok().map(Box::new);
+            write::close_object(&mut extra);
+            let json = Json::from_checked(&crate::json::into_string(extra));
+            parts.extra = Some(Box::new(JsonObject::from_checked(json)));
         }
         Ok(parts)
     }
@@ -254,27 +254,20 @@ impl Write for PatchOperation {
             return unknown.json().write(out);
         }
         out.push(b'{');
-        write::member(out, "op");
-        write::string(out, self.op.name());
+        write::member(out, "\"op\":", self.op.name());
         if let Some(from) = self.op.from() {
-            write::member(out, "from");
-            from.write(out);
+            write::member(out, "\"from\":", from);
         }
         if let Some(path) = self.op.path() {
-            write::member(out, "path");
-            path.write(out);
+            write::member(out, "\"path\":", path);
         }
         if let Some(value) = self.op.value() {
-            write::member(out, "value");
-            value.write(out);
+            write::member(out, "\"value\":", value);
         }
         for (name, value) in self.extra.iter().flat_map(|extra| extra.members()) {
-            out.push(b',');
-            write::string(out, &name);
-            out.push(b':');
-            out.extend_from_slice(value.as_bytes());
+            write::any_member(out, &name, &Written(value));
         }
-        out.push(b'}');
+        write::close_object(out);
     }
 }
 

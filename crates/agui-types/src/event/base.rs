@@ -1,7 +1,7 @@
 //! What every event can carry.
 
-use crate::json::write::{self, Write};
-use crate::read::{ReadError, Reader};
+use crate::json::write;
+use crate::read::{Members, ReadError, Reader};
 use crate::{Json, Metadata, Timestamp};
 
 /// The members that every event can have beside its own: `timestamp`, `rawEvent`, `metadata`.
@@ -76,18 +76,28 @@ impl EventBase {
         Ok(true)
     }
 
+    /// Reads the timestamp if it comes next.
+    #[inline]
+    pub(crate) fn read_ahead(
+        &mut self,
+        reader: &mut Reader<'_, '_>,
+        members: &Members,
+    ) -> Result<(), ReadError> {
+        if reader.comes(members, ",\"timestamp\":") {
+            self.timestamp = reader.optional("timestamp")?;
+        }
+        Ok(())
+    }
+
     pub(crate) fn write_members(&self, out: &mut Vec<u8>) {
         if let Some(timestamp) = self.timestamp {
-            write::member(out, "timestamp");
-            timestamp.write(out);
+            write::member(out, "\"timestamp\":", &timestamp);
         }
         if let Some(raw) = self.raw_event() {
-            write::member(out, "rawEvent");
-            raw.write(out);
+            write::member(out, "\"rawEvent\":", raw);
         }
         if let Some(metadata) = self.metadata() {
-            write::member(out, "metadata");
-            metadata.write(out);
+            write::member(out, "\"metadata\":", metadata);
         }
     }
 

@@ -140,21 +140,19 @@ macro_rules! events {
 
         impl Read for Event {
             fn read(reader: &mut Reader<'_, '_>) -> Result<Self, ReadError> {
-                let mark = reader.mark();
-                let (tag, members) = reader.discriminator("type").map_err(not_an_event)?;
-                Ok(match &*tag {
+                let discriminator = reader.discriminator("type", "\"type\":");
+                let discriminator = discriminator.map_err(not_an_event)?;
+                let members = discriminator.members;
+                Ok(match &*discriminator.tag {
                     $($tag => Self::$name($name::read_members(reader, members)?.into()),)*
                     "" => {
-                        let found = "an empty string";
+                        let (offset, found) = (discriminator.offset, "an empty string");
                         let kind = ReadErrorKind::NotAnEvent;
-                        return Err(ReadError::new(kind, reader.offset(), "a type", found)
-                            .inside("/type"));
+                        return Err(ReadError::new(kind, offset, "a type", found).inside("/type"));
                     }
-                    other => {
-                        let json = reader
-                            .unknown_variant(mark, other, "one of the 31 event types")
-                            .map_err(|error| error.inside("/type"))?;
-                        Self::Unknown(crate::Unknown::from_parts(other, json))
+                    _ => {
+                        let expected = "one of the 31 event types";
+                        Self::Unknown(reader.unknown_variant(discriminator, expected)?)
                     }
                 })
             }

@@ -8,6 +8,8 @@
 
 use std::borrow::Cow;
 
+use super::scan::plain_end;
+
 /// Objects and arrays may nest this deep in one JSON text; one level more is refused.
 ///
 /// The same bound as `serde_json`'s, so that a text accepted here can be decoded there.
@@ -77,7 +79,20 @@ impl<'t> Cursor<'t> {
         self.pos
     }
 
+    /// A cursor at the beginning of the same text.
+    pub(crate) fn restarted(&self) -> Self {
+        Self::new(self.text)
+    }
+
+    /// Goes back to an earlier offset, as many levels further out as have been entered since.
+    #[inline]
+    pub(crate) fn back_to(&mut self, offset: usize, levels: usize) {
+        self.pos = offset;
+        self.depth -= levels;
+    }
+
     /// The kind of the next value; does not move past it.
+    #[inline]
     pub(crate) fn kind(&mut self) -> Lexed<Kind> {
         match self.peek() {
             Some(b'"') => Ok(Kind::String),
@@ -99,6 +114,7 @@ impl<'t> Cursor<'t> {
     }
 
     /// Enters an object: `{`.
+    #[inline]
     pub(crate) fn open_object(&mut self) -> Lexed<()> {
         self.open(b'{', "an object")
     }
@@ -124,7 +140,47 @@ impl<'t> Cursor<'t> {
         Ok(Some(key))
     }
 
+    /// Moves past this text if it comes next, without white space before it.
+    #[inline]
+    pub(crate) fn skip_text(&mut self, text: &'static str) -> bool {
+        let rest = self.text.as_bytes().get(self.pos..).unwrap_or_default();
+        let comes = rest.starts_with(text.as_bytes());
+        if comes {
+            self.pos += text.len();
+        }
+        comes
+    }
+
+    /// The next member's name where there is no white space around it and no escape in it; else
+    /// `None`, without having moved. What [`Cursor::next_key`] would give, at a lower price.
+    #[inline]
+    pub(crate) fn plain_key(&mut self, first: bool) -> Option<&'t str> {
+        let bytes = self.text.as_bytes();
+        let quote = self.pos + usize::from(!first);
+        if !first && self.byte() != Some(b',') || bytes.get(quote) != Some(&b'"') {
+            return None;
+        }
+        let end = plain_end(bytes, quote + 1);
+        if bytes.get(end) != Some(&b'"') || bytes.get(end + 1) != Some(&b':') {
+            return None;
+        }
+        self.pos = end + 2;
+        self.text.get(quote + 1..end)
+    }
+
+    /// Leaves the object if its end comes next, without white space before it.
+    #[inline]
+    pub(crate) fn plain_end_of_object(&mut self) -> bool {
+        let ends = self.byte() == Some(b'}');
+        if ends {
+            self.pos += 1;
+            self.depth -= 1;
+        }
+        ends
+    }
+
     /// Whether another element follows; `false` after `]`.
+    #[inline]
     pub(crate) fn next_element(&mut self, first: &mut bool) -> Lexed<bool> {
         self.next_in(b']', first, "a comma or the end of the array")
     }
@@ -152,34 +208,85 @@ impl<'t> Cursor<'t> {
         Ok(&self.text[start..self.pos])
     }
 
+    /// Reads an integer of at most 18 digits, without point and exponent; else gives `None`,
+    /// without having moved.
+    pub(crate) fn small_integer(&mut self) -> Option<i64> {
+        let rest = self.text.as_bytes().get(self.pos..)?;
+        let (negative, digits) = match rest {
+            [b'-', digits @ ..] => (true, digits),
+            digits => (false, digits),
+        };
+        let (mut value, mut length) = (0, 0);
+        if let Some(first) = digits.first_chunk().copied().and_then(eight_digits) {
+            (value, length) = (first, 8);
+        }
+        while let Some(digit @ b'0'..=b'9') = digits.get(length) {
+            if length == 18 {
+                return None;
+            }
+            value = value * 10 + i64::from(digit - b'0');
+            length += 1;
+        }
+        let leading_zero = length > 1 && digits[0] == b'0';
+        let more = matches!(digits.get(length), Some(b'.' | b'e' | b'E'));
+        if length == 0 || leading_zero || more {
+            return None;
+        }
+        self.pos += length + usize::from(negative);
+        Some(if negative { -value } else { value })
+    }
+
     /// Reads a string and decodes it; borrows where it holds no escape.
+    #[inline]
     pub(crate) fn string(&mut self) -> Lexed<Cow<'t, str>> {
+        match self.plain_string() {
+            Some(plain) => Ok(Cow::Borrowed(plain)),
+            None => self.escaped_string().map(Cow::Owned),
+        }
+    }
+
+    /// Reads a string that holds no escape; else gives `None`, without having moved past anything
+    /// but white space.
+    pub(crate) fn plain_string(&mut self) -> Option<&'t str> {
+        if self.peek() != Some(b'"') {
+            return None;
+        }
+        let bytes = self.text.as_bytes();
+        let start = self.pos + 1;
+        let end = plain_end(bytes, start);
+        if bytes.get(end) != Some(&b'"') {
+            return None;
+        }
+        self.pos = end + 1;
+        self.text.get(start..end)
+    }
+
+    #[cold]
+    fn escaped_string(&mut self) -> Lexed<String> {
         if self.peek() != Some(b'"') {
             return Err(self.expected("a string"));
         }
         self.pos += 1;
-        let start = self.pos;
-        self.scan_plain();
-        if self.byte() == Some(b'"') {
-            let plain = &self.text[start..self.pos];
-            self.pos += 1;
-            return Ok(Cow::Borrowed(plain));
-        }
-        let mut decoded = String::from(&self.text[start..self.pos]);
+        let mut decoded = String::new();
         loop {
+            let run = self.pos;
+            self.scan_plain();
+            decoded.push_str(&self.text[run..self.pos]);
             match self.byte() {
                 Some(b'"') => {
                     self.pos += 1;
-                    return Ok(Cow::Owned(decoded));
+                    return Ok(decoded);
                 }
                 Some(b'\\') => decoded.push(self.escape()?),
                 Some(_) => return Err(self.expected("no raw control character in a string")),
                 None => return Err(self.expected("the closing quote of a string")),
             }
-            let run = self.pos;
-            self.scan_plain();
-            decoded.push_str(&self.text[run..self.pos]);
         }
+    }
+
+    /// The text from an offset on up to here.
+    pub(crate) fn since(&self, offset: usize) -> &'t str {
+        &self.text[offset..self.pos]
     }
 
     /// Moves past one value of any kind and gives its exact text, without the white space around it.
@@ -241,6 +348,7 @@ impl<'t> Cursor<'t> {
         Ok(true)
     }
 
+    #[inline]
     fn open(&mut self, bracket: u8, what: &'static str) -> Lexed<()> {
         if self.peek() != Some(bracket) {
             return Err(self.expected(what));
@@ -256,6 +364,7 @@ impl<'t> Cursor<'t> {
         Ok(())
     }
 
+    #[inline]
     fn next_in(&mut self, close: u8, first: &mut bool, what: &'static str) -> Lexed<bool> {
         match self.peek() {
             Some(byte) if byte == close => {
@@ -276,6 +385,14 @@ impl<'t> Cursor<'t> {
     /// The byte at the cursor after white space.
     #[inline]
     fn peek(&mut self) -> Option<u8> {
+        match self.byte() {
+            Some(byte) if byte > b' ' => Some(byte),
+            _ => self.peek_past_space(),
+        }
+    }
+
+    #[inline(never)]
+    fn peek_past_space(&mut self) -> Option<u8> {
         loop {
             match self.byte() {
                 Some(b' ' | b'\n' | b'\r' | b'\t') => self.pos += 1,
@@ -351,35 +468,10 @@ impl<'t> Cursor<'t> {
         }
     }
 
-    /// Moves to the next quote, backslash or control character, eight bytes at a time.
+    /// Moves to the next quote, backslash or control character.
     #[inline]
     fn scan_plain(&mut self) {
-        const ONES: u64 = 0x0101_0101_0101_0101;
-        const HIGHS: u64 = 0x8080_8080_8080_8080;
-        let has_zero = |x: u64| x.wrapping_sub(ONES) & !x & HIGHS;
-        let bytes = self.text.as_bytes();
-        while let Some(chunk) = bytes
-            .get(self.pos..)
-            .and_then(|rest| rest.first_chunk::<8>())
-        {
-            let word = u64::from_le_bytes(*chunk);
-            let control = word.wrapping_sub(ONES * 0x20) & !word & HIGHS;
-            let quote = has_zero(word ^ (ONES * 0x22));
-            let backslash = has_zero(word ^ (ONES * 0x5c));
-            let hit = control | quote | backslash;
-            if hit != 0 {
-                // The lowest set bit is exact; only bits above a true hit can be false.
-                self.pos += hit.trailing_zeros() as usize / 8;
-                return;
-            }
-            self.pos += 8;
-        }
-        while let Some(&byte) = bytes.get(self.pos) {
-            if byte < 0x20 || byte == b'"' || byte == b'\\' {
-                return;
-            }
-            self.pos += 1;
-        }
+        self.pos = plain_end(self.text.as_bytes(), self.pos);
     }
 
     /// Reads one escape, or two that form a surrogate pair. A lone surrogate reads as U+FFFD.
@@ -441,6 +533,7 @@ impl<'t> Cursor<'t> {
         Ok(unit)
     }
 
+    #[cold]
     fn expected(&self, what: &'static str) -> LexError {
         let problem = if self.pos >= self.text.len() {
             LexProblem::Eof(what)
@@ -454,9 +547,63 @@ impl<'t> Cursor<'t> {
     }
 }
 
+/// The number that eight digits make, by adding up neighbours: digits, pairs, fours.
+fn eight_digits(text: [u8; 8]) -> Option<i64> {
+    let digits = u64::from_le_bytes(text) ^ 0x3030_3030_3030_3030;
+    if (digits | digits.wrapping_add(0x7676_7676_7676_7676)) & 0x8080_8080_8080_8080 != 0 {
+        return None;
+    }
+    let pairs = (digits * 10 + (digits >> 8)) & 0x00ff_00ff_00ff_00ff;
+    let fours = (pairs * 100 + (pairs >> 16)) & 0x0000_ffff_0000_ffff;
+    i64::try_from((fours * 10_000 + (fours >> 32)) & 0xffff_ffff).ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn small_integers_are_read_as_any_number_is() {
+        let mut texts: Vec<String> = (0..=20).map(|length| "9".repeat(length)).collect();
+        texts.extend((1..=20).map(|length| format!("1{}", "0".repeat(length))));
+        texts.extend(
+            (0..20).map(|length| format!("{}5", "12345678901234567890".split_at(length).0)),
+        );
+        for seed in 0..8 {
+            for odd in ["/", ":", "a", "-", ".", "e", "E", " ", ",", "é"] {
+                texts.push(format!("{}{odd}5678", "1234567".split_at(seed).0));
+            }
+        }
+        for text in [
+            "0", "00", "01", "0.5", "-", "", "--1", "1e3", "+1", "0,", "10}",
+        ] {
+            texts.push(text.into());
+        }
+        for text in texts
+            .iter()
+            .flat_map(|text| [text.trim().to_owned(), format!("-{text}")])
+        {
+            let (mut quick, mut slow) = (Cursor::new(&text), Cursor::new(&text));
+            let slow_value = slow
+                .number()
+                .ok()
+                .and_then(|digits| digits.parse::<i64>().ok());
+            match quick.small_integer() {
+                Some(value) => {
+                    assert_eq!(Some(value), slow_value, "{text}");
+                    assert_eq!(quick.offset(), slow.offset(), "{text}");
+                }
+                None => {
+                    assert_eq!(quick.offset(), 0, "{text}");
+                    // Left to the general reading: no integer, a long one, or a zero before it.
+                    let digits = text.trim_start_matches('-');
+                    let long = digits.bytes().take_while(u8::is_ascii_digit).count() > 18;
+                    let padded = digits.starts_with('0');
+                    assert!(slow_value.is_none() || long || padded, "{text}");
+                }
+            }
+        }
+    }
 
     fn skip_all(text: &str) -> Lexed<&str> {
         let mut cursor = Cursor::new(text);
@@ -538,17 +685,5 @@ mod tests {
         assert_eq!(decode(r#""\ud83d\u0041""#).unwrap(), "\u{fffd}A");
         assert_eq!(decode(r#""\ud83d\ud83d\ude00""#).unwrap(), "\u{fffd}😀");
         assert!(decode(r#""\u00g0""#).is_err());
-    }
-
-    #[test]
-    fn a_plain_run_ends_at_the_first_special_byte_wherever_it_stands() {
-        for position in 0..40 {
-            for special in ['"', '\\', '\n', '\u{1f}'] {
-                let text = format!("{}{special}", "é".repeat(position));
-                let mut cursor = Cursor::new(&text);
-                cursor.scan_plain();
-                assert_eq!(cursor.offset(), 2 * position, "{special:?} at {position}");
-            }
-        }
     }
 }

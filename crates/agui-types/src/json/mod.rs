@@ -1,6 +1,7 @@
 //! JSON as the protocol carries it: opaque text, open objects, and a tree for those who look inside.
 
 mod cursor;
+mod scan;
 mod text;
 mod tokens;
 mod tree;

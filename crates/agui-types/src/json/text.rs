@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
-use super::write::{self, Write};
+use super::write::{self, Write, Written};
 use super::{Cursor, Kind, LexError, LexProblem};
 
 /// One JSON value as text, kept exactly as it was written: digits of numbers, order of members,
@@ -152,6 +152,11 @@ impl JsonObject {
         Self::try_from(Json::parse(text)?)
     }
 
+    /// `json` must be an object.
+    pub(crate) fn from_checked(json: Json) -> Self {
+        Self(json)
+    }
+
     /// Encodes a value that serialises as an object.
     ///
     /// Fails where `serde_json` does, and where the value is no object.
@@ -197,15 +202,10 @@ impl JsonObject {
         merged.extend(newer.members());
         let mut out = Vec::with_capacity(self.as_str().len() + newer.as_str().len());
         out.push(b'{');
-        for (at, (key, value)) in merged.iter().enumerate() {
-            if at > 0 {
-                out.push(b',');
-            }
-            write::string(&mut out, key);
-            out.push(b':');
-            out.extend_from_slice(value.as_bytes());
+        for (key, value) in &merged {
+            write::any_member(&mut out, key, &Written(value));
         }
-        out.push(b'}');
+        write::close_object(&mut out);
         self.0 = Json(into_string(out).into());
     }
 }

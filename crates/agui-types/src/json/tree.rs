@@ -113,15 +113,10 @@ impl Write for Value {
             Self::Array(items) => write::array(out, items),
             Self::Object(members) => {
                 out.push(b'{');
-                for (at, (key, value)) in members.iter().enumerate() {
-                    if at > 0 {
-                        out.push(b',');
-                    }
-                    write::string(out, key);
-                    out.push(b':');
-                    value.write(out);
+                for (key, value) in members {
+                    write::any_member(out, key, value);
                 }
-                out.push(b'}');
+                write::close_object(out);
             }
         }
     }

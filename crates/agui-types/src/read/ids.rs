@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{ReadError, Reader, Reading};
+use super::{Read, ReadError, Reader, Reading};
 use crate::Event;
 
 /// Reads one event after another and remembers the ids it met last, so that a message id repeated
@@ -22,7 +22,7 @@ impl EventReader {
 
     /// Reads one event tolerantly.
     pub fn tolerant(&mut self, text: &str) -> Result<Reading<Event>, ReadError> {
-        Reader::new(text, false, &mut self.ids).whole()
+        self.ids.tolerant(text)
     }
 
     /// The id as an allocation that is shared with the ids met last, for a reader of events that
@@ -33,7 +33,7 @@ impl EventReader {
 
     /// Reads one event exactly.
     pub fn exact(&mut self, text: &str) -> Result<Event, ReadError> {
-        Ok(Reader::new(text, true, &mut self.ids).whole()?.value)
+        self.ids.exact(text)
     }
 }
 
@@ -47,6 +47,19 @@ pub(crate) struct RecentIds {
 impl RecentIds {
     /// A longer id is not remembered: eight of them must not hold a noticeable amount of memory.
     const LONGEST: usize = 256;
+
+    /// Reads a text tolerantly.
+    pub(crate) fn tolerant<T: Read>(&mut self, text: &str) -> Result<Reading<T>, ReadError> {
+        let mut reader = Reader::new(text, false, self);
+        let value = reader.whole()?;
+        let findings = reader.into_findings();
+        Ok(Reading { value, findings })
+    }
+
+    /// Reads a text exactly.
+    pub(crate) fn exact<T: Read>(&mut self, text: &str) -> Result<T, ReadError> {
+        Reader::new(text, true, self).whole()
+    }
 
     pub(crate) fn intern(&mut self, id: &str) -> Arc<str> {
         if let Some(known) = self.slots.iter().flatten().find(|known| &***known == id) {

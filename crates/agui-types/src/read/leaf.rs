@@ -1,6 +1,6 @@
 //! How the plain types are read.
 
-use super::{Read, ReadError, ReadErrorKind, Reader};
+use super::{Read, ReadError, Reader};
 use crate::json::{Json, JsonObject, Kind};
 
 impl Read for String {
@@ -25,15 +25,7 @@ impl Read for Json {
 impl Read for JsonObject {
     fn read(reader: &mut Reader<'_, '_>) -> Result<Self, ReadError> {
         reader.expect(Kind::Object, "an object")?;
-        let offset = reader.offset();
-        Self::try_from(reader.json()?).map_err(|error| {
-            ReadError::new(
-                ReadErrorKind::WrongType,
-                offset,
-                "an object",
-                error.to_string(),
-            )
-        })
+        reader.json().map(Self::from_checked)
     }
 }
 

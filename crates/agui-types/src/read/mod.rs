@@ -14,7 +14,7 @@ mod reader;
 pub use error::{ReadError, ReadErrorKind};
 pub use finding::{Finding, FindingKind, Findings};
 pub use ids::EventReader;
-pub(crate) use reader::{Members, Read, Reader};
+pub(crate) use reader::{Discriminator, Members, Read, Reader};
 
 use crate::json::write::Write;
 
@@ -69,12 +69,11 @@ pub trait ToJson: sealed::Sealed {
 
 impl<T: Read + sealed::Sealed> FromJson for T {
     fn from_json_tolerant(text: &str) -> Result<Reading<Self>, ReadError> {
-        Reader::new(text, false, &mut ids::RecentIds::default()).whole()
+        ids::RecentIds::default().tolerant(text)
     }
 
     fn from_json_exact(text: &str) -> Result<Self, ReadError> {
-        let reading = Reader::new(text, true, &mut ids::RecentIds::default()).whole()?;
-        Ok(reading.value)
+        ids::RecentIds::default().exact(text)
     }
 }
 

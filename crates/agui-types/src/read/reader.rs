@@ -7,7 +7,8 @@ use std::sync::Arc;
 use super::error::shortened;
 use super::finding::{FindingKind, Findings};
 use super::ids::RecentIds;
-use super::{ReadError, ReadErrorKind, Reading};
+use super::{ReadError, ReadErrorKind};
+use crate::Unknown;
 use crate::json::{Cursor, Json, Kind, LexError, LexProblem};
 
 /// A type that can be read at the reader's position.
@@ -33,6 +34,18 @@ pub(crate) struct Members {
     pub(crate) tagged: bool,
 }
 
+/// The discriminator of an object that is about to be read.
+pub(crate) struct Discriminator<'t> {
+    name: &'static str,
+    pub(crate) tag: Cow<'t, str>,
+    /// Where its value begins.
+    pub(crate) offset: usize,
+    /// How far the object has been read.
+    pub(crate) members: Members,
+    /// Where the object begins.
+    start: usize,
+}
+
 impl<'t, 'i> Reader<'t, 'i> {
     pub(crate) fn new(text: &'t str, exact: bool, ids: &'i mut RecentIds) -> Self {
         Self {
@@ -44,14 +57,24 @@ impl<'t, 'i> Reader<'t, 'i> {
     }
 
     /// Reads the text as one value.
-    pub(crate) fn whole<T: Read>(mut self) -> Result<Reading<T>, ReadError> {
-        let start = self.cursor.clone();
-        let value = T::read(&mut self).map_err(|error| not_json(start).unwrap_or(error))?;
+    #[inline]
+    pub(crate) fn whole<T: Read>(&mut self) -> Result<T, ReadError> {
+        let value = T::read(self).map_err(|error| self.not_json().unwrap_or(error))?;
         self.cursor.end()?;
-        Ok(Reading {
-            value,
-            findings: self.findings,
-        })
+        Ok(value)
+    }
+
+    /// The error of a text that is not JSON to its end: it comes before any error about its
+    /// meaning.
+    #[cold]
+    fn not_json(&self) -> Option<ReadError> {
+        let mut text = self.cursor.restarted();
+        let end = text.skip().and_then(|_| text.end());
+        end.err().map(ReadError::from)
+    }
+
+    pub(crate) fn into_findings(self) -> Findings {
+        self.findings
     }
 
     /// Enters an object; anything else is of the wrong type.
@@ -67,6 +90,28 @@ impl<'t, 'i> Reader<'t, 'i> {
     /// The next member's name, or `None` at the end of the object.
     #[inline]
     pub(crate) fn next_member(
+        &mut self,
+        members: &mut Members,
+    ) -> Result<Option<Cow<'t, str>>, ReadError> {
+        if let Some(key) = self.cursor.plain_key(members.first) {
+            members.first = false;
+            return Ok(Some(Cow::Borrowed(key)));
+        }
+        if self.cursor.plain_end_of_object() {
+            return Ok(None);
+        }
+        self.next_awkward_member(members)
+    }
+
+    /// Whether this member comes next, with no white space around its name; then moves past the
+    /// name. `separated` is the name with the comma before it, the quotes and the colon.
+    #[inline]
+    pub(crate) fn comes(&mut self, members: &Members, separated: &'static str) -> bool {
+        !members.first && self.cursor.skip_text(separated)
+    }
+
+    #[inline(never)]
+    fn next_awkward_member(
         &mut self,
         members: &mut Members,
     ) -> Result<Option<Cow<'t, str>>, ReadError> {
@@ -98,16 +143,12 @@ impl<'t, 'i> Reader<'t, 'i> {
     }
 
     /// Reads a member whose value must be one string.
-    pub(crate) fn literal(
-        &mut self,
-        name: &'static str,
-        literal: &'static str,
-    ) -> Result<(), ReadError> {
+    pub(crate) fn literal(&mut self, name: &'static str, literal: &str) -> Result<(), ReadError> {
         self.inside(Member(name), |reader| reader.literal_value(literal))
     }
 
     /// Reads a value that must be one string.
-    pub(crate) fn literal_value(&mut self, literal: &'static str) -> Result<(), ReadError> {
+    pub(crate) fn literal_value(&mut self, literal: &str) -> Result<(), ReadError> {
         if self.cursor.kind()? != Kind::String {
             return Err(self.wrong_type(format!("{literal:?}")));
         }
@@ -157,73 +198,102 @@ impl<'t, 'i> Reader<'t, 'i> {
     }
 
     /// Looks up the discriminator of the object ahead without moving, except past a discriminator
-    /// that comes first: then only the members after it are left to read.
+    /// that comes first: then only the members after it are left to read. `quoted` is its name with
+    /// the quotes and the colon.
+    #[inline]
     pub(crate) fn discriminator(
         &mut self,
         name: &'static str,
-    ) -> Result<(Cow<'t, str>, Members), ReadError> {
-        let before = self.cursor.clone();
-        let mut members = self.open_object()?;
-        let inside = self.cursor.clone();
+        quoted: &'static str,
+    ) -> Result<Discriminator<'t>, ReadError> {
+        self.cursor.kind()?;
+        let start = self.cursor.offset();
+        let members = self.open_object()?;
+        if self.cursor.skip_text(quoted) {
+            let offset = self.cursor.offset();
+            if let Some(tag) = self.cursor.plain_string() {
+                return Ok(Discriminator {
+                    name,
+                    tag: Cow::Borrowed(tag),
+                    offset,
+                    members: Members {
+                        first: false,
+                        tagged: true,
+                    },
+                    start,
+                });
+            }
+            self.cursor.back_to(start + 1, 0);
+        }
+        self.searched_discriminator(name, start, members)
+    }
+
+    #[inline(never)]
+    fn searched_discriminator(
+        &mut self,
+        name: &'static str,
+        start: usize,
+        mut members: Members,
+    ) -> Result<Discriminator<'t>, ReadError> {
+        let inside = self.cursor.offset();
         let mut come_first = true;
         while let Some(key) = self.next_member(&mut members)? {
             if key == name {
-                let tag = self.inside(Member(name), |reader| {
+                let (offset, tag) = self.inside(Member(name), |reader| {
                     reader.expect(Kind::String, "a string")?;
-                    Ok(reader.cursor.string()?)
+                    Ok((reader.cursor.offset(), reader.cursor.string()?))
                 })?;
-                if come_first {
-                    return Ok((
-                        tag,
-                        Members {
-                            first: false,
-                            tagged: true,
-                        },
-                    ));
+                if !come_first {
+                    self.cursor.back_to(inside, 0);
                 }
-                self.cursor = inside;
-                return Ok((
+                return Ok(Discriminator {
+                    name,
                     tag,
-                    Members {
-                        first: true,
-                        tagged: false,
+                    offset,
+                    members: Members {
+                        first: !come_first,
+                        tagged: come_first,
                     },
-                ));
+                    start,
+                });
             }
             come_first = false;
             self.cursor.skip()?;
         }
-        self.cursor = before;
+        self.cursor.back_to(start, 0);
         Err(self.missing(name))
     }
 
-    /// A copy of the position, to come back to with [`Reader::reread`].
-    pub(crate) fn mark(&self) -> Cursor<'t> {
-        self.cursor.clone()
-    }
-
-    /// Reads the value at a position again, as opaque text: a union member that is not known.
+    /// Reads the object again, as opaque text: a union member that is not known.
     #[cold]
     pub(crate) fn unknown_variant(
         &mut self,
-        mark: Cursor<'t>,
-        tag: &str,
+        discriminator: Discriminator<'t>,
         expected: &'static str,
-    ) -> Result<Json, ReadError> {
-        self.cursor = mark;
-        let offset = self.cursor.offset();
-        let raw = self.cursor.skip()?;
+    ) -> Result<Unknown, ReadError> {
+        let Discriminator {
+            name, tag, offset, ..
+        } = discriminator;
         if self.exact {
-            let found = format!("{:?}", shortened(tag));
-            return Err(ReadError::new(
-                ReadErrorKind::UnknownVariant,
-                offset,
-                expected,
-                found,
-            ));
+            let found = format!("{:?}", shortened(&tag));
+            let kind = ReadErrorKind::UnknownVariant;
+            return Err(ReadError::new(kind, offset, expected, found).inside(Member(name)));
         }
-        self.findings.push(FindingKind::UnknownVariant(tag.into()));
-        Ok(Json::from_checked(raw))
+        let start = discriminator.start;
+        self.cursor.back_to(start, 1);
+        let mut members = self.open_object()?;
+        while let Some(key) = self.next_member(&mut members)? {
+            if key == name {
+                // Repeated with another value, it would name two kinds at once.
+                self.literal(name, &tag)?;
+            } else {
+                self.cursor.skip()?;
+            }
+        }
+        let json = Json::from_checked(self.cursor.since(start));
+        self.findings
+            .push(FindingKind::UnknownVariant((&*tag).into()));
+        Ok(Unknown::from_parts(&tag, json))
     }
 
     /// Reports a string outside a closed set.
@@ -266,11 +336,13 @@ impl<'t, 'i> Reader<'t, 'i> {
         self.cursor.offset()
     }
 
+    #[inline]
     pub(crate) fn string(&mut self) -> Result<Cow<'t, str>, ReadError> {
         self.expect(Kind::String, "a string")?;
         Ok(self.cursor.string()?)
     }
 
+    #[inline]
     pub(crate) fn id(&mut self) -> Result<Arc<str>, ReadError> {
         let text = self.string()?;
         Ok(self.ids.intern(&text))
@@ -294,6 +366,12 @@ impl<'t, 'i> Reader<'t, 'i> {
     ) -> Result<i64, ReadError> {
         self.expect(Kind::Number, expected)?;
         let offset = self.cursor.offset();
+        if let Some(value) = self.cursor.small_integer() {
+            if (least..=most).contains(&value) {
+                return Ok(value);
+            }
+            self.cursor.back_to(offset, 0);
+        }
         let text = self.cursor.number()?;
         let value = text.parse::<i64>().ok().or_else(|| whole_double(text));
         match value {
@@ -369,15 +447,6 @@ impl From<LexError> for ReadError {
         };
         Self::new(kind, error.offset, error.problem.to_string(), "")
     }
-}
-
-/// The error of a text that is not JSON to its end: it comes before any error about its meaning.
-#[cold]
-fn not_json(mut text: Cursor<'_>) -> Option<ReadError> {
-    text.skip()
-        .and_then(|_| text.end())
-        .err()
-        .map(ReadError::from)
 }
 
 /// A number written with a point or an exponent that is an integer all the same.
