@@ -3,16 +3,26 @@
 #![forbid(unsafe_code)]
 
 mod chunks;
+mod compat;
 mod ending;
+mod enforce;
 pub mod fold;
+mod frame;
+mod input;
 pub mod partial;
 pub mod patch;
+mod pipeline;
 mod report;
 mod verify;
 
 pub use chunks::ChunkExpander;
+pub use compat::{Boundary, PeerVersion};
 pub use ending::Ending;
+pub use enforce::enforce;
 pub use fold::Conversation;
+pub use frame::Frame;
+pub use input::{Outgoing, accept_input, enforce_outgoing};
 pub use partial::PartialJson;
+pub use pipeline::{Checks, Pipeline};
 pub use report::{Class, Fault, Warning};
 pub use verify::{OpenItem, RunState, Verifier};

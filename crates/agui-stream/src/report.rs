@@ -36,6 +36,8 @@ pub enum Class {
     Sequence,
     /// A chunk cannot be expanded.
     Chunk,
+    /// A text is no event at all: not JSON, no object, or without a type.
+    Frame,
     /// The stream ended without a terminal event.
     Truncated,
     /// The input does not answer the open interrupts.
@@ -50,6 +52,7 @@ impl Class {
             Self::Schema => "schema",
             Self::Sequence => "sequence",
             Self::Chunk => "chunk",
+            Self::Frame => "frame",
             Self::Truncated => "truncated",
             Self::Interrupts => "interrupts",
         }
@@ -175,4 +178,18 @@ pub(crate) fn shortened(name: &str) -> String {
         short.push('…');
     }
     short
+}
+
+/// Names one after another, at most ten of them.
+pub(crate) fn listed(names: &[impl AsRef<str>]) -> String {
+    const MOST: usize = 10;
+    let mut list: Vec<String> = names
+        .iter()
+        .take(MOST)
+        .map(|name| shortened(name.as_ref()))
+        .collect();
+    if names.len() > MOST {
+        list.push(format!("and {} more", names.len() - MOST));
+    }
+    list.join(", ")
 }

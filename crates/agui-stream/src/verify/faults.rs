@@ -5,7 +5,7 @@ use agui_types::{InterruptId, MessageId, RunId, SubagentRunId, ThreadId};
 
 use super::items::Noun;
 use super::{OpenItem, Owner};
-use crate::report::{quoted, shortened};
+use crate::report::{listed, quoted, shortened};
 use crate::{Class, Fault};
 
 #[cold]
@@ -301,18 +301,4 @@ fn named(owner: &Owner) -> String {
         Some(id) => format!("subagent {}", quoted(id.as_str())),
         None => "the parent agent".into(),
     }
-}
-
-/// Names one after another, at most ten of them.
-fn listed(names: &[impl AsRef<str>]) -> String {
-    const MOST: usize = 10;
-    let mut list: Vec<String> = names
-        .iter()
-        .take(MOST)
-        .map(|name| shortened(name.as_ref()))
-        .collect();
-    if names.len() > MOST {
-        list.push(format!("and {} more", names.len() - MOST));
-    }
-    list.join(", ")
 }

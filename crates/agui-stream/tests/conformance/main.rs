@@ -6,4 +6,5 @@
 
 mod compare;
 mod corpus;
+mod runs;
 mod stages;
