@@ -29,14 +29,14 @@ enum Content {
 }
 
 impl ResponseBody {
-    /// How long the body of a refused request is still read: 5 seconds.
-    pub(crate) const LINGER: Duration = Duration::from_secs(5);
+    /// How long the body of a refused request is still read, as long as it comes.
+    const LINGER: Duration = Duration::from_secs(30);
 
     pub(crate) fn whole(text: impl Into<Bytes>) -> Self {
         Self(Content::Whole(Some(text.into())))
     }
 
-    /// The same text at once, and the end when the request's body was read, or was not for
+    /// The same text at once, and the end when the rest of the request was read, for at most
     /// [`LINGER`](Self::LINGER).
     pub(crate) fn reading(self, rest: impl Future<Output = ()> + Send + 'static) -> Self {
         match self.0 {

@@ -60,6 +60,7 @@ mod body;
 mod capabilities;
 pub mod codes;
 mod input;
+mod log;
 mod refusal;
 mod run;
 mod service;

@@ -4,12 +4,14 @@ use std::borrow::Cow;
 use std::fmt;
 use std::future::poll_fn;
 use std::pin::Pin;
+use std::time::Duration;
 
 use agui_types::{ReadError, ReadErrorKind};
 use http::header::{ALLOW, CONTENT_TYPE};
 use http::{HeaderValue, Response, StatusCode};
 use http_body::Body;
 use serde::Serialize;
+use tokio::time::timeout;
 
 use crate::{ResponseBody, codes};
 
@@ -157,8 +159,8 @@ impl Refusal {
     }
 
     /// The answer to a request whose body may go on arriving: it is read meanwhile and thrown away,
-    /// for at most [`LINGER`](ResponseBody::LINGER). A client that sends all before it reads the
-    /// answer would otherwise see its connection break, and not why.
+    /// until nothing came for a second. A client that sends all before it reads the answer would
+    /// otherwise see its connection break, and not why.
     pub(crate) fn answer<B>(self, mut body: Pin<Box<B>>) -> Response<ResponseBody>
     where
         B: Body + Send + 'static,
@@ -169,7 +171,10 @@ impl Refusal {
             return response;
         }
         let rest = async move {
-            while let Some(Ok(_)) = poll_fn(|cx| body.as_mut().poll_frame(cx)).await {}
+            const SILENCE: Duration = Duration::from_secs(1);
+            let mut frame =
+                async || timeout(SILENCE, poll_fn(|cx| body.as_mut().poll_frame(cx))).await;
+            while let Ok(Some(Ok(_))) = frame().await {}
         };
         response.map(|answer| answer.reading(rest))
     }

@@ -2,29 +2,40 @@
 
 use std::any::Any;
 use std::borrow::Cow;
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::error::Error;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::{Context, Poll};
 
 use agui_agent::{Agent, AgentError, EventStream, RunContext};
-use agui_stream::{Fault, RunState, Verifier};
+use agui_stream::{Boundary, ChunkExpander, Fault, RunState, Verifier, Warning, enforce};
 use agui_types::event::{RunError, RunFinished, SubagentError};
 use agui_types::{CancelledOutcome, Event, Reading, RunAgentInput};
 
 use crate::codes;
+use crate::log::WarningLog;
 
 /// An agent's stream, behind the rules of the protocol.
 ///
-/// What comes out keeps the rules: each event was verified, and every run that was started has its
+/// What comes out keeps the rules: each event was translated where it was retired, stripped of what
+/// the protocol does not describe (P-16), and verified; and every run that was started has its
 /// terminal event. Where the agent's stream fails, panics, stops early or breaks a rule, it is
 /// dropped, what it left open is closed, and one `RUN_ERROR` follows (T-20).
 pub(crate) struct GuardedRun {
     /// `None` once nothing more can come from it.
     agent: Option<EventStream>,
+    boundary: Boundary,
+    /// Spells chunks out for the verifier; they go out as they came.
+    expander: ChunkExpander,
     verifier: Verifier,
+    /// The items that chunks opened and nothing has ended. An explicit end would mix the two forms
+    /// (P-24), and the end of the run ends them anyway.
+    shorthand: HashSet<Item>,
+    /// What the event at hand stands for.
+    spelled: Vec<Event>,
     /// What is to go out before the agent is asked again.
     ready: VecDeque<Event>,
+    warnings: WarningLog,
 }
 
 /// Why a run is ended by this crate.
@@ -37,11 +48,15 @@ impl GuardedRun {
     /// Starts a run; the agent is polled with [`poll_event`](Self::poll_event) and dropped with
     /// this.
     pub(crate) fn start(agent: &dyn Agent, input: RunAgentInput) -> Self {
-        let verifier = Verifier::for_run(input.thread_id.clone(), input.run_id.clone());
         let mut run = Self {
             agent: None,
-            verifier,
+            boundary: Boundary::new(),
+            expander: ChunkExpander::new(),
+            verifier: Verifier::for_run(input.thread_id.clone(), input.run_id.clone()),
+            shorthand: HashSet::new(),
+            spelled: Vec::new(),
             ready: VecDeque::new(),
+            warnings: WarningLog::about("the agent's stream"),
         };
         match catch_unwind(AssertUnwindSafe(|| agent.run(input, RunContext::new()))) {
             Ok(stream) => run.agent = Some(stream),
@@ -70,11 +85,48 @@ impl GuardedRun {
     }
 
     fn take(&mut self, reading: Reading<Event>) {
-        let event = reading.value;
-        match self.verifier.push(&event) {
-            Ok(()) => self.ready.push_back(event),
+        let mut warnings = Vec::new();
+        let judged = self.judge(reading, &mut warnings);
+        self.warnings.take(warnings);
+        match judged {
+            Ok(event) => self.ready.extend(event),
             Err(fault) => self.fail(rule_broken(&fault)),
         }
+    }
+
+    /// The event as it goes out; `None` where it is left out.
+    fn judge(
+        &mut self,
+        reading: Reading<Event>,
+        warnings: &mut Vec<Warning>,
+    ) -> Result<Option<Event>, Fault> {
+        let frame = self.boundary.push(reading, warnings)?;
+        let index = frame.index();
+        let Some(event) = enforce(frame, warnings)? else {
+            return Ok(None);
+        };
+        self.verify(event).map_err(|fault| Fault {
+            event: index,
+            ..fault
+        })
+    }
+
+    /// Gives the event back as it came, once it was verified as what it stands for.
+    fn verify(&mut self, event: Event) -> Result<Option<Event>, Fault> {
+        let chunk = is_chunk(&event).then(|| event.clone());
+        self.spelled.clear();
+        self.expander.push(event, &mut self.spelled)?;
+        // Everything but the event itself is made of chunks.
+        let made = self.spelled.len() - usize::from(chunk.is_none());
+        for (at, event) in self.spelled.iter().enumerate() {
+            self.verifier.push(event)?;
+            match (at < made).then(|| item(event)).flatten() {
+                Some((Edge::Start, item)) => drop(self.shorthand.insert(item)),
+                Some((Edge::End, item)) => drop(self.shorthand.remove(&item)),
+                None => {}
+            }
+        }
+        Ok(chunk.or_else(|| self.spelled.pop()))
     }
 
     /// The agent's stream ended.
@@ -99,7 +151,7 @@ impl GuardedRun {
         match (error, self.verifier.run()) {
             // P-11: a run that was stopped on purpose did not fail.
             (AgentError::Cancelled, RunState::Active { thread_id, run_id }) => {
-                self.ready.extend(self.verifier.closing_events());
+                self.ready.extend(self.closing_events());
                 let cancelled =
                     RunFinished::new(thread_id, run_id).outcome(CancelledOutcome::new());
                 self.ready.push_back(cancelled.into());
@@ -121,18 +173,22 @@ impl GuardedRun {
         }
         // A subagent that was cut off did not finish, it failed.
         self.ready
-            .extend(self.verifier.closing_events().into_iter().map(|event| {
-                match event {
-                    Event::SubagentFinished(ended) => {
-                        SubagentError::new(ended.subagent_run_id, &*message)
-                            .code(code)
-                            .into()
-                    }
-                    other => other,
+            .extend(self.closing_events().into_iter().map(|event| match event {
+                Event::SubagentFinished(ended) => {
+                    let id = ended.subagent_run_id;
+                    SubagentError::new(id, &*message).code(code).into()
                 }
+                other => other,
             }));
         self.ready
             .push_back(RunError::new(message).code(code).into());
+    }
+
+    /// What closes everything that is open, innermost first.
+    fn closing_events(&self) -> Vec<Event> {
+        let mut events = self.verifier.closing_events();
+        events.retain(|event| item(event).is_none_or(|(_, item)| !self.shorthand.contains(&item)));
+        events
     }
 
     fn drop_agent(&mut self) {
@@ -148,6 +204,37 @@ impl Drop for GuardedRun {
     fn drop(&mut self) {
         self.drop_agent();
     }
+}
+
+fn is_chunk(event: &Event) -> bool {
+    matches!(
+        event,
+        Event::TextMessageChunk(_) | Event::ToolCallChunk(_) | Event::ReasoningMessageChunk(_)
+    )
+}
+
+/// Something that chunks can stand for: its kind and id.
+type Item = (&'static str, String);
+
+enum Edge {
+    Start,
+    End,
+}
+
+/// The item that an event opens or ends.
+fn item(event: &Event) -> Option<(Edge, Item)> {
+    let (edge, kind, id) = match event {
+        Event::TextMessageStart(event) => (Edge::Start, "text", event.message_id.as_str()),
+        Event::TextMessageEnd(event) => (Edge::End, "text", event.message_id.as_str()),
+        Event::ToolCallStart(event) => (Edge::Start, "call", event.tool_call_id.as_str()),
+        Event::ToolCallEnd(event) => (Edge::End, "call", event.tool_call_id.as_str()),
+        Event::ReasoningMessageStart(event) => {
+            (Edge::Start, "reasoning", event.message_id.as_str())
+        }
+        Event::ReasoningMessageEnd(event) => (Edge::End, "reasoning", event.message_id.as_str()),
+        _ => return None,
+    };
+    Some((edge, (kind, id.to_owned())))
 }
 
 fn panicked(panic: &(dyn Any + Send)) -> Failure {

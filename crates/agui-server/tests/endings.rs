@@ -11,7 +11,7 @@ use agui_server::{AgentService, codes};
 use agui_types::Event;
 use agui_types::event::{
     ReasoningMessageStart, ReasoningStart, RunError, RunFinished, StepStarted, SubagentStarted,
-    TextMessageChunk, ToolCallStart,
+    ToolCallStart,
 };
 use common::{
     INPUT, Item, Log, body_text, custom, emits, events, finished, post, raw, started, text,
