@@ -79,7 +79,7 @@ impl Schema {
                 let each: Vec<(&String, Vec<Node>)> = object
                     .members
                     .iter()
-                    .map(|(name, member)| (name, self.full(&member.shape)))
+                    .map(|(name, member)| (name, self.full_member(name, &member.shape)))
                     .collect();
                 // As many instances as the richest member has alternatives.
                 let most = each
@@ -97,6 +97,16 @@ impl Schema {
                     .collect()
             }
             other => self.each(other),
+        }
+    }
+
+    /// As [`Schema::full`], with strings that begin with the member's name.
+    fn full_member(&self, name: &str, shape: &Shape) -> Vec<Node> {
+        match self.resolve(shape) {
+            Shape::Text => [TEXTS[2], TEXTS[3]]
+                .map(|text| Node::text(&format!("{name} {text}")))
+                .into(),
+            other => self.full(other),
         }
     }
 

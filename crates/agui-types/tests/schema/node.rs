@@ -34,6 +34,13 @@ impl Node {
         Self::Leaf(serde_json::to_string(text).unwrap())
     }
 
+    /// An object with its members as raw text; `None` for anything else.
+    pub(crate) fn shallow(text: &str) -> Option<Self> {
+        let Members(members) = parse(text).ok()?;
+        let raw = |(name, raw): (String, &RawValue)| (name, Self::leaf(raw.get()));
+        Some(Self::Object(members.into_iter().map(raw).collect()))
+    }
+
     pub(crate) fn render(&self) -> String {
         self.render_marking(&[]).0
     }
