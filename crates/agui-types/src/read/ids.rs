@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Read, ReadError, Reader, Reading};
+use super::{ReadError, Reader, Reading};
 use crate::Event;
 
 /// Reads one event after another and remembers the ids it met last, so that a message id repeated
@@ -22,18 +22,18 @@ impl EventReader {
 
     /// Reads one event tolerantly.
     pub fn tolerant(&mut self, text: &str) -> Result<Reading<Event>, ReadError> {
-        self.ids.tolerant(text)
+        Reader::tolerant(text, Some(&mut self.ids))
+    }
+
+    /// Reads one event exactly.
+    pub fn exact(&mut self, text: &str) -> Result<Event, ReadError> {
+        Reader::exact(text, Some(&mut self.ids))
     }
 
     /// The id as an allocation that is shared with the ids met last, for a reader of events that
     /// are not JSON.
     pub fn intern(&mut self, id: &str) -> Arc<str> {
         self.ids.intern(id)
-    }
-
-    /// Reads one event exactly.
-    pub fn exact(&mut self, text: &str) -> Result<Event, ReadError> {
-        self.ids.exact(text)
     }
 }
 
@@ -47,19 +47,6 @@ pub(crate) struct RecentIds {
 impl RecentIds {
     /// A longer id is not remembered: eight of them must not hold a noticeable amount of memory.
     const LONGEST: usize = 256;
-
-    /// Reads a text tolerantly.
-    pub(crate) fn tolerant<T: Read>(&mut self, text: &str) -> Result<Reading<T>, ReadError> {
-        let mut reader = Reader::new(text, false, self);
-        let value = reader.whole()?;
-        let findings = reader.into_findings();
-        Ok(Reading { value, findings })
-    }
-
-    /// Reads a text exactly.
-    pub(crate) fn exact<T: Read>(&mut self, text: &str) -> Result<T, ReadError> {
-        Reader::new(text, true, self).whole()
-    }
 
     pub(crate) fn intern(&mut self, id: &str) -> Arc<str> {
         if let Some(known) = self.slots.iter().flatten().find(|known| &***known == id) {

@@ -69,11 +69,11 @@ pub trait ToJson: sealed::Sealed {
 
 impl<T: Read + sealed::Sealed> FromJson for T {
     fn from_json_tolerant(text: &str) -> Result<Reading<Self>, ReadError> {
-        ids::RecentIds::default().tolerant(text)
+        Reader::tolerant(text, None)
     }
 
     fn from_json_exact(text: &str) -> Result<Self, ReadError> {
-        ids::RecentIds::default().exact(text)
+        Reader::exact(text, None)
     }
 }
 

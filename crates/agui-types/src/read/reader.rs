@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::error::shortened;
 use super::finding::{FindingKind, Findings};
 use super::ids::RecentIds;
-use super::{ReadError, ReadErrorKind};
+use super::{ReadError, ReadErrorKind, Reading};
 use crate::Unknown;
 use crate::json::{Cursor, Json, Kind, LexError, LexProblem};
 
@@ -22,7 +22,7 @@ pub(crate) struct Reader<'t, 'i> {
     cursor: Cursor<'t>,
     exact: bool,
     findings: Findings,
-    ids: &'i mut RecentIds,
+    ids: Option<&'i mut RecentIds>,
 }
 
 /// How far the members of an object have been read.
@@ -47,7 +47,26 @@ pub(crate) struct Discriminator<'t> {
 }
 
 impl<'t, 'i> Reader<'t, 'i> {
-    pub(crate) fn new(text: &'t str, exact: bool, ids: &'i mut RecentIds) -> Self {
+    /// Reads a text tolerantly; ids are shared with those met before, if any are remembered.
+    pub(crate) fn tolerant<T: Read>(
+        text: &'t str,
+        ids: Option<&'i mut RecentIds>,
+    ) -> Result<Reading<T>, ReadError> {
+        let mut reader = Self::new(text, false, ids);
+        let value = reader.whole()?;
+        let findings = reader.findings;
+        Ok(Reading { value, findings })
+    }
+
+    /// Reads a text exactly.
+    pub(crate) fn exact<T: Read>(
+        text: &'t str,
+        ids: Option<&'i mut RecentIds>,
+    ) -> Result<T, ReadError> {
+        Self::new(text, true, ids).whole()
+    }
+
+    fn new(text: &'t str, exact: bool, ids: Option<&'i mut RecentIds>) -> Self {
         Self {
             cursor: Cursor::new(text),
             exact,
@@ -58,7 +77,7 @@ impl<'t, 'i> Reader<'t, 'i> {
 
     /// Reads the text as one value.
     #[inline]
-    pub(crate) fn whole<T: Read>(&mut self) -> Result<T, ReadError> {
+    fn whole<T: Read>(&mut self) -> Result<T, ReadError> {
         let value = T::read(self).map_err(|error| self.not_json().unwrap_or(error))?;
         self.cursor.end()?;
         Ok(value)
@@ -71,10 +90,6 @@ impl<'t, 'i> Reader<'t, 'i> {
         let mut text = self.cursor.restarted();
         let end = text.skip().and_then(|_| text.end());
         end.err().map(ReadError::from)
-    }
-
-    pub(crate) fn into_findings(self) -> Findings {
-        self.findings
     }
 
     /// Enters an object; anything else is of the wrong type.
@@ -345,7 +360,10 @@ impl<'t, 'i> Reader<'t, 'i> {
     #[inline]
     pub(crate) fn id(&mut self) -> Result<Arc<str>, ReadError> {
         let text = self.string()?;
-        Ok(self.ids.intern(&text))
+        Ok(match &mut self.ids {
+            Some(ids) => ids.intern(&text),
+            None => text.into(),
+        })
     }
 
     pub(crate) fn bool(&mut self) -> Result<bool, ReadError> {
