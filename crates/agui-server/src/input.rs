@@ -4,13 +4,19 @@ use std::future::poll_fn;
 use std::pin::Pin;
 use std::str;
 
-use agui_types::{FromJson, RunAgentInput};
+use agui_stream::{Warning, accept_input};
+use agui_types::message::{ToolMessage, UserMessage};
+use agui_types::{
+    ContentPart, FromJson, JsonObject, Message, MessageContent, ProtocolVersion, Reading,
+    RunAgentInput,
+};
 use bytes::Buf;
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use http::request::Parts;
 use http::{HeaderMap, Method, StatusCode};
 use http_body::Body;
 
+use crate::log::WarningLog;
 use crate::{Refusal, codes};
 
 /// Reads and judges a request. Nothing of a run begins before it is done (P-73, T-19).
@@ -51,7 +57,70 @@ pub(crate) async fn read<B: Body>(
             .hint("JSON travels as UTF-8")
     })?;
     let reading = RunAgentInput::from_json_tolerant(text).map_err(|error| Refusal::from(&error))?;
-    Ok(reading.value)
+    accept(reading)
+}
+
+/// The input as an agent gets it: retired shapes translated, what the protocol does not describe
+/// left out, both with a warning in the log (P-74, P-79).
+fn accept(reading: Reading<RunAgentInput>) -> Result<RunAgentInput, Refusal> {
+    if let Some(path) = empty_binary(&reading.value.messages) {
+        let message = format!("{path}: expected a binary part with an id, a url or data");
+        return Err(Refusal::malformed(message, &path)
+            .hint("send an image, audio, video or document part with a source"));
+    }
+    let mut warnings = Vec::new();
+    let input = accept_input(reading, &mut warnings).map_err(|fault| {
+        let message = format!("{}: {}", fault.path, fault.message);
+        Refusal::malformed(message, &fault.path).hint(String::from(fault.fix))
+    })?;
+    warnings.extend(version_warning(&input));
+    WarningLog::about("the input").take(warnings);
+    Ok(input)
+}
+
+/// Where a retired part stands that names no media: malformed already when it was current.
+fn empty_binary(messages: &[Message]) -> Option<String> {
+    let is_empty = |part: &ContentPart| {
+        let ContentPart::Unknown(part) = part else {
+            return false;
+        };
+        let object = JsonObject::try_from(part.json().clone());
+        let names = |member| {
+            let value = object.as_ref().ok().and_then(|object| object.get(member));
+            value.is_some_and(|value| !matches!(value, "null" | "\"\""))
+        };
+        part.tag() == "binary" && !["id", "url", "data"].into_iter().any(names)
+    };
+    messages.iter().enumerate().find_map(|(at, message)| {
+        let parts = match message {
+            Message::User(UserMessage {
+                content: MessageContent::Parts(parts),
+                ..
+            })
+            | Message::Tool(ToolMessage {
+                content: MessageContent::Parts(parts),
+                ..
+            }) => parts,
+            _ => return None,
+        };
+        let part = parts.iter().position(is_empty)?;
+        Some(format!("/messages/{at}/content/{part}"))
+    })
+}
+
+/// P-81: a version is never a reason to refuse, but one that is newer may mean more than is read.
+fn version_warning(input: &RunAgentInput) -> Option<Warning> {
+    let theirs = input
+        .protocol_version
+        .as_ref()
+        .filter(|version| version.is_newer_or_unclear())?;
+    let (ours, theirs) = (ProtocolVersion::DECLARED, theirs.as_str());
+    Some(Warning {
+        rule: "P-81",
+        event: None,
+        path: "/protocolVersion".into(),
+        message: format!("the client speaks protocol version {theirs:?}, it is served {ours}"),
+    })
 }
 
 /// The whole body, or why not.
