@@ -28,22 +28,30 @@ pub(crate) struct Vector {
 }
 
 impl Vector {
-    /// What is to come out: the recording, overlaid with what is preferred to it. Where another
-    /// outcome is preferred, the rest of the recording says nothing.
-    pub(crate) fn expected(&self) -> Value {
-        let mut expected = self.expect.clone();
-        if self
-            .preferred
-            .get("outcome")
-            .is_some_and(|it| *it != self.expect["outcome"])
-        {
-            expected = self.preferred.clone();
-        } else if let (Value::Object(expected), Value::Object(preferred)) =
-            (&mut expected, &self.preferred)
-        {
-            expected.extend(preferred.clone());
+    /// The runs that go in, one or several.
+    pub(crate) fn runs(&self) -> Vec<Value> {
+        each_run(&self.input)
+    }
+
+    /// What is to come out of each run: the recording, overlaid with what is preferred to it.
+    pub(crate) fn expected(&self) -> Vec<Value> {
+        let mut expected = each_run(&self.expect);
+        for (expected, preferred) in expected.iter_mut().zip(each_run(&self.preferred)) {
+            if let (Value::Object(expected), Value::Object(preferred)) = (expected, preferred) {
+                expected.extend(preferred);
+                // Where nothing is preferred to a recorded field, it is not to be compared.
+                expected.retain(|name, value| !value.is_null() || name == "request");
+            }
         }
         expected
+    }
+}
+
+/// The one run of a line, or each of several.
+fn each_run(side: &Value) -> Vec<Value> {
+    match side.get("runs") {
+        Some(Value::Array(runs)) => runs.clone(),
+        _ => vec![side.clone()],
     }
 }
 

@@ -8,3 +8,4 @@ mod compare;
 mod corpus;
 mod runs;
 mod stages;
+mod streams;

@@ -1,7 +1,13 @@
-//! Whole runs: the vectors of kind `run`, from the parsed frame to the application.
+//! Whole exchanges: the vectors of kind `run`, from the input that is sent, over the parsed frames,
+//! to the conversation.
 
-use agui_stream::{Class, Fault, PeerVersion, Pipeline, Warning};
-use agui_types::{Event, EventReader, ReadErrorKind, RunFinishedOutcome, ToJson};
+use agui_stream::fold::Applied;
+use agui_stream::{Class, Conversation, Fault, Outgoing, PeerVersion, Pipeline, Warning};
+use agui_types::json::Value as Tree;
+use agui_types::{
+    Event, EventReader, FromJson, Json, Message, ReadErrorKind, RunAgentInput, RunFinishedOutcome,
+    Timestamp, ToJson,
+};
 use serde_json::{Map, Value, json};
 
 use crate::compare::differences;
@@ -9,105 +15,162 @@ use crate::corpus::{Vector, Verdicts, vectors};
 
 #[test]
 fn chunks() {
-    file("chunks");
+    file("chunks", 177);
 }
 
 #[test]
 fn invalid_order() {
-    file("invalid-order");
+    file("invalid-order", 240);
 }
 
 #[test]
 fn invalid_shape() {
-    file("invalid-shape");
+    file("invalid-shape", 295);
 }
 
 #[test]
 fn valid_simple() {
-    file("valid-simple");
+    file("valid-simple", 200);
 }
 
 #[test]
 fn valid_rich() {
-    file("valid-rich");
+    file("valid-rich", 180);
 }
 
 #[test]
 fn legacy_0x() {
-    file("legacy-0x");
+    file("legacy-0x", 200);
 }
 
 #[test]
 fn json_patch() {
-    file("json-patch");
+    file("json-patch", 200);
 }
 
 #[test]
 fn turns() {
-    file("turns");
+    file("turns", 150);
 }
 
-fn file(name: &str) {
+/// What is compared.
+const NORMATIVE: [&str; 10] = [
+    "outcome",
+    "errorClass",
+    "runOutcome",
+    "delivered",
+    "messages",
+    "state",
+    "pendingInterrupts",
+    "newMessages",
+    "result",
+    "request",
+];
+
+/// When the recorded client ran: past every date in 2001, before every one in 2999.
+const NOW: i64 = 1_800_000_000_000;
+
+fn file(name: &str, count: usize) {
     let Some(vectors) = vectors(name) else { return };
     let mut verdicts = Verdicts::new(name);
+    let mut compared = 0;
     for vector in vectors.iter().filter(|vector| vector.kind == "run") {
-        let expected = vector.expected();
-        let (input, expected) = match vector.input.get("runs").and_then(Value::as_array) {
-            Some(runs) => (runs.clone(), expected["runs"].as_array().unwrap().clone()),
-            None => (vec![vector.input.clone()], vec![expected]),
-        };
+        let runs = vector.runs();
         // Bytes instead of events are for the crate that reads them.
-        if input.iter().any(|run| run.get("events").is_none()) {
+        if runs.iter().any(|run| run.get("events").is_none()) {
             continue;
         }
+        let mut conversation = initial(vector);
         let mut all = Vec::new();
-        for (at, (run, expected)) in input.iter().zip(&expected).enumerate() {
-            let found = consume(vector, run);
-            let where_ = if input.len() == 1 {
-                String::new()
-            } else {
-                format!("run {at} ")
-            };
-            all.extend(
-                compare(expected, &found)
-                    .into_iter()
-                    .map(|it| format!("{where_}{it}")),
-            );
+        for (at, (run, expected)) in runs.iter().zip(vector.expected()).enumerate() {
+            let found = exchange(vector, run, &mut conversation);
+            let differences = compare(&expected, &found);
+            all.extend(differences.into_iter().map(|it| format!("run {at} {it}")));
         }
         verdicts.note(&vector.id, &all);
+        compared += 1;
     }
     verdicts.settle();
+    assert_eq!(compared, count, "lines of {name}");
 }
 
-/// What a consumer made of one run.
-struct Consumed {
+fn initial(vector: &Vector) -> Conversation {
+    let initial = &vector.input["initial"];
+    let state = initial.get("state").cloned().unwrap_or_else(|| json!({}));
+    Conversation::new(
+        messages(&initial["messages"]),
+        Tree::parse(&state.to_string()).unwrap(),
+    )
+}
+
+/// What came of one run.
+#[derive(Default)]
+struct Found {
+    request: Option<RunAgentInput>,
     fault: Option<Fault>,
-    /// Why the frame was not even JSON.
+    /// Why a frame was no event, as the recordings call it.
     class: Option<&'static str>,
     delivered: Vec<Event>,
     warnings: Vec<Warning>,
+    held: Map<String, Value>,
 }
 
-fn consume(vector: &Vector, run: &Value) -> Consumed {
-    let input = run.get("runInput").unwrap_or(&Value::Null);
-    let id = |name: &str, default: &str| input[name].as_str().unwrap_or(default).to_owned();
-    let (thread, run_id) = (id("threadId", "thread-1"), id("runId", "run-1"));
-    let mut pipeline = Pipeline::for_run(thread.into(), run_id.into());
-    if let Some(peer) = vector.input["maxProtocolVersion"].as_str() {
-        pipeline = pipeline.from_peer(peer.parse::<PeerVersion>().unwrap());
+fn exchange(vector: &Vector, run: &Value, conversation: &mut Conversation) -> Found {
+    for message in messages(&run["addMessages"]) {
+        conversation.push(message);
     }
-    let mut reader = EventReader::new();
-    let mut consumed = Consumed {
-        fault: None,
-        class: None,
-        delivered: Vec::new(),
-        warnings: Vec::new(),
-    };
+    let mut found = Found::default();
+    let peer = vector.input["maxProtocolVersion"].as_str();
+    let peer = peer.map_or(PeerVersion::CURRENT, |peer| peer.parse().unwrap());
+    let input = input(run, conversation);
+    let outgoing = Outgoing::new()
+        .to_peer(peer)
+        .at(Timestamp::new(NOW).unwrap());
+    match outgoing.prepare(input, conversation.open_interrupts(), &mut found.warnings) {
+        Ok(input) => {
+            let resume = input.resume.clone().unwrap_or_default();
+            conversation.begin_exchange(&input.run_id, &resume);
+            let pipeline = Pipeline::for_run(input.thread_id.clone(), input.run_id.clone());
+            found.request = Some(input);
+            consume(run, pipeline.from_peer(peer), conversation, &mut found);
+        }
+        Err(fault) => found.fault = Some(fault),
+    }
+    found.held = held(conversation, found.request.is_some());
+    found
+}
+
+fn input(run: &Value, conversation: &Conversation) -> RunAgentInput {
+    let given = run.get("runInput").unwrap_or(&Value::Null);
+    let mut input = json!({
+        "threadId": given.get("threadId").unwrap_or(&json!("thread-1")),
+        "runId": given.get("runId").unwrap_or(&json!("run-1")),
+        "messages": [],
+        "forwardedProps": given.get("forwardedProps").unwrap_or(&json!({})),
+    });
+    for name in ["tools", "context", "resume"] {
+        if let Some(value) = given.get(name) {
+            input[name] = value.clone();
+        }
+    }
+    let mut input: RunAgentInput = read(&input);
+    input.messages = conversation.messages().to_vec();
+    input.state(Json::parse(&conversation.state().to_string()).unwrap())
+}
+
+fn consume(
+    run: &Value,
+    mut pipeline: Pipeline,
+    conversation: &mut Conversation,
+    found: &mut Found,
+) {
+    let (mut reader, mut applied) = (EventReader::new(), Applied::default());
     for frame in run["events"].as_array().unwrap() {
+        let first = found.delivered.len();
         let verdict = match reader.tolerant(&frame.to_string()) {
-            Ok(reading) => pipeline.push(reading, &mut consumed.delivered, &mut consumed.warnings),
+            Ok(reading) => pipeline.push(reading, &mut found.delivered, &mut found.warnings),
             Err(error) => {
-                consumed.class = match error.kind() {
+                found.class = match error.kind() {
                     ReadErrorKind::NotAnEvent => Some("frame-shape"),
                     ReadErrorKind::Syntax | ReadErrorKind::TooDeep => Some("sse-json"),
                     _ => None,
@@ -115,91 +178,83 @@ fn consume(vector: &Vector, run: &Value) -> Consumed {
                 Err(pipeline.push_unreadable(&error))
             }
         };
+        for event in &found.delivered[first..] {
+            conversation.apply(event, &mut applied);
+            found.warnings.append(&mut applied.warnings);
+        }
         if let Err(fault) = verdict {
-            consumed.fault = Some(fault);
-            return consumed;
+            found.fault = Some(fault);
+            return;
         }
     }
-    consumed.fault = pipeline.finish().err();
-    consumed
+    found.fault = pipeline.finish().err();
 }
 
-fn compare(expected: &Value, found: &Consumed) -> Vec<String> {
-    let mut result = Map::new();
-    result.insert(
-        "outcome".into(),
-        json!(if found.fault.is_some() {
-            "failed"
-        } else {
-            "completed"
-        }),
-    );
+fn held(conversation: &Conversation, sent: bool) -> Map<String, Value> {
+    let written = |it: &Message| -> Value { serde_json::from_str(&it.to_json()).unwrap() };
+    let interrupts = conversation.open_interrupts().iter();
+    let interrupts: Vec<Value> = interrupts
+        .map(|it| serde_json::from_str(&it.to_json()).unwrap())
+        .collect();
+    let new: Vec<&str> = conversation.new_messages().map(|id| id.as_str()).collect();
+    let result = conversation.result().filter(|_| sent);
+    let mut held = json!({
+        "messages": conversation.messages().iter().map(written).collect::<Vec<_>>(),
+        "state": serde_json::from_str::<Value>(&conversation.state().to_string()).unwrap(),
+        "pendingInterrupts": interrupts,
+        "newMessages": new,
+    });
+    if let Some(result) = result {
+        held["result"] = serde_json::from_str(result.as_str()).unwrap();
+    }
+    match held {
+        Value::Object(held) => held,
+        _ => unreachable!("made as an object above"),
+    }
+}
+
+fn compare(expected: &Value, found: &Found) -> Vec<String> {
+    let mut result = found.held.clone();
+    let outcome = if found.fault.is_some() {
+        "failed"
+    } else {
+        "completed"
+    };
+    result.insert("outcome".into(), json!(outcome));
     let class = found
         .class
         .or(found.fault.as_ref().map(|fault| fault.class.as_str()));
     result.insert("errorClass".into(), json!(class));
     result.insert("runOutcome".into(), json!(run_outcome(&found.delivered)));
-    let delivered: Vec<Value> = found
-        .delivered
-        .iter()
-        .map(|event| serde_json::from_str(&event.to_json()).unwrap())
-        .collect();
+    let written = |event: &Event| -> Value { serde_json::from_str(&event.to_json()).unwrap() };
+    let delivered: Vec<Value> = found.delivered.iter().map(written).collect();
     result.insert("delivered".into(), json!(delivered));
-    let mut names = Names::default();
-    let result = names.rename(&Value::Object(result), is_minted);
-    let mut names = Names::default();
-    let expected = names.rename(expected, |text| {
+    let request = found.request.as_ref().map(ToJson::to_json);
+    let request = request.map(|text| serde_json::from_str::<Value>(&text).unwrap());
+    result.insert("request".into(), json!(request));
+
+    let mut expected = expected.clone();
+    // As typed messages hold them: an absent member is never null.
+    if let Some(held) = expected.get_mut("messages") {
+        let typed = messages(held);
+        *held = typed
+            .iter()
+            .map(|it| serde_json::from_str::<Value>(&it.to_json()).unwrap())
+            .collect();
+    }
+    let result = Names::default().rename(&Value::Object(result), is_minted);
+    let expected = Names::default().rename(&expected, |text| {
         text.starts_with("00000000-0000-4000-8000-")
     });
 
     let mut all = Vec::new();
-    for field in ["outcome", "errorClass", "runOutcome", "delivered"] {
+    for field in NORMATIVE {
         if let Some(expected) = expected.get(field) {
             all.extend(differences(field, expected, &result[field]));
         }
     }
-    if let (Some(Value::Array(paths)), Some(fault)) = (expected.get("errorPaths"), &found.fault) {
-        // A parent is fine, and so is a more precise place than the recorded one.
-        let within = |path: &str, other: &str| {
-            path.strip_prefix(other)
-                .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-        };
-        let named = |path: &Value| {
-            let path = path.as_str().unwrap_or_default();
-            within(path, &fault.path) || within(&fault.path, path)
-        };
-        if fault.class == Class::Schema && !paths.iter().any(named) {
-            all.push(format!(
-                "errorPaths: expected one of {paths:?}, found {}",
-                fault.path
-            ));
-        }
-    }
-    let warned = |text: &str| {
-        [
-            "[enforce]",
-            "[compat]",
-            "AG-UI is dropping",
-            "protocolVersion",
-        ]
-        .iter()
-        .any(|mark| text.contains(mark))
-            && !text.contains("outgoing input")
-            && !text.contains("Flattening")
-    };
-    let recorded = expected["warnings"].as_array();
-    if found.fault.is_none()
-        && recorded
-            .into_iter()
-            .flatten()
-            .filter_map(Value::as_str)
-            .any(warned)
-        && found.warnings.is_empty()
-    {
-        all.push(format!(
-            "warnings: expected some as {recorded:?}, found none"
-        ));
-    }
+    all.extend(wrong_path(&expected["errorPaths"], found));
+    all.extend(unwarned(&expected["warnings"], found));
     if !all.is_empty() {
         all.push(format!(
             "fault: {:?}",
@@ -210,12 +265,48 @@ fn compare(expected: &Value, found: &Consumed) -> Vec<String> {
     all
 }
 
-fn run_outcome(delivered: &[Event]) -> &'static str {
-    let last = delivered
+/// The fault has to be at a recorded place, at a parent of one, or more precisely within one.
+fn wrong_path(paths: &Value, found: &Found) -> Option<String> {
+    let fault = found
+        .fault
+        .as_ref()
+        .filter(|fault| fault.class == Class::Schema)?;
+    let paths: Vec<&str> = paths.as_array()?.iter().filter_map(Value::as_str).collect();
+    let within = |path: &str, other: &str| {
+        path.strip_prefix(other)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    let named = paths
         .iter()
-        .rev()
-        .find(|event| event.is_terminal() || matches!(event, Event::RunStarted(_)));
-    match last {
+        .any(|path| within(path, &fault.path) || within(&fault.path, path));
+    (!named).then(|| {
+        format!(
+            "errorPaths: expected one of {paths:?}, found {}",
+            fault.path
+        )
+    })
+}
+
+/// Where the recorded client warned of something dropped, stripped or translated, so must we.
+fn unwarned(recorded: &Value, found: &Found) -> Option<String> {
+    const OF_THESE_STAGES: [&str; 4] = [
+        "[enforce]",
+        "[compat]",
+        "AG-UI is dropping",
+        "protocolVersion",
+    ];
+    let recorded = recorded.as_array()?.iter().filter_map(Value::as_str);
+    let mut of_these =
+        recorded.filter(|text| OF_THESE_STAGES.iter().any(|mark| text.contains(mark)));
+    let first = of_these.next()?;
+    // What came together with a fault need not be told apart from it.
+    let silent = found.warnings.is_empty() && found.fault.is_none();
+    silent.then(|| format!("warnings: expected some as {first:?}"))
+}
+
+fn run_outcome(delivered: &[Event]) -> &'static str {
+    let is_boundary = |event: &&Event| event.is_terminal() || matches!(event, Event::RunStarted(_));
+    match delivered.iter().rev().find(is_boundary) {
         Some(Event::RunError(_)) => "error",
         Some(Event::RunFinished(event)) => match &event.outcome {
             Some(RunFinishedOutcome::Interrupt(_)) => "interrupt",
@@ -226,11 +317,19 @@ fn run_outcome(delivered: &[Event]) -> &'static str {
     }
 }
 
+fn messages(list: &Value) -> Vec<Message> {
+    list.as_array().into_iter().flatten().map(read).collect()
+}
+
+fn read<T: FromJson>(value: &Value) -> T {
+    T::from_json_tolerant(&value.to_string()).unwrap().value
+}
+
 /// An id in the shape of ours: a version 8 UUID.
 fn is_minted(text: &str) -> bool {
     text.len() == 36
         && text.as_bytes()[14] == b'8'
-        && text.bytes().filter(|b| *b == b'-').count() == 4
+        && text.bytes().filter(|byte| *byte == b'-').count() == 4
 }
 
 /// Renames invented ids by the order in which they occur.
@@ -252,11 +351,12 @@ impl Names {
                 json!(format!("minted {at}"))
             }
             Value::Array(items) => items.iter().map(|item| self.rename(item, minted)).collect(),
-            Value::Object(members) => members
-                .iter()
-                .map(|(name, value)| (name.clone(), self.rename(value, minted)))
-                .collect::<Map<_, _>>()
-                .into(),
+            Value::Object(members) => {
+                let renamed = members
+                    .iter()
+                    .map(|(name, value)| (name.clone(), self.rename(value, minted)));
+                renamed.collect::<Map<_, _>>().into()
+            }
             other => other.clone(),
         }
     }

@@ -1,7 +1,7 @@
-//! Stages by themselves: the vectors of kind `verify` and `chunks`.
+//! Stages by themselves: the vectors of kind `verify`, `chunks` and `enforce`.
 
-use agui_stream::{ChunkExpander, Class, Verifier};
-use agui_types::{Event, EventReader, ToJson};
+use agui_stream::{ChunkExpander, Class, Fault, Verifier, enforce_outgoing};
+use agui_types::{Event, EventReader, FromJson, RunAgentInput, ToJson};
 use serde_json::{Value, json};
 
 use crate::compare::differences;
@@ -17,11 +17,67 @@ fn chunks() {
     run("chunks", expanded);
 }
 
+#[test]
+fn outgoing() {
+    let Some(vectors) = vectors("outgoing") else {
+        return;
+    };
+    let mut verdicts = Verdicts::new("outgoing");
+    for vector in vectors.iter().filter(|vector| vector.kind == "enforce") {
+        let expected = vector.expected().remove(0);
+        verdicts.note(&vector.id, &enforced(vector, &expected));
+    }
+    verdicts.settle();
+}
+
+fn enforced(vector: &Vector, expected: &Value) -> Vec<String> {
+    let text = vector.input["runAgentInput"].to_string();
+    let mut warnings = Vec::new();
+    let verdict = RunAgentInput::from_json_tolerant(&text)
+        .map_err(|error| Fault::from(&error))
+        .and_then(|reading| enforce_outgoing(reading, &mut warnings));
+    match verdict {
+        Ok(input) => {
+            let found: Value = serde_json::from_str(&input.to_json()).unwrap();
+            let mut all = differences("outcome", &expected["outcome"], &json!("completed"));
+            all.extend(differences("input", &expected["input"], &found));
+            let warned = expected["warnings"]
+                .as_array()
+                .is_some_and(|warnings| !warnings.is_empty());
+            if warned && warnings.is_empty() {
+                all.push(format!(
+                    "warnings: expected some as {}",
+                    expected["warnings"]
+                ));
+            }
+            all
+        }
+        Err(fault) => {
+            let mut all = differences(
+                "errorClass",
+                &expected["errorClass"],
+                &json!(fault.class.as_str()),
+            );
+            let paths = expected["errorPaths"].as_array().into_iter().flatten();
+            if !paths
+                .filter_map(Value::as_str)
+                .any(|path| fault.path.starts_with(path))
+            {
+                all.push(format!(
+                    "errorPaths: expected {}, found {fault}",
+                    expected["errorPaths"]
+                ));
+            }
+            all
+        }
+    }
+}
+
 fn run(kind: &str, stage: fn(&Vector) -> Value) {
     let Some(vectors) = vectors(kind) else { return };
     let mut verdicts = Verdicts::new(&format!("{kind}-stage"));
     for vector in vectors.iter().filter(|vector| vector.kind == kind) {
-        let mut expected = vector.expected();
+        let mut expected = vector.expected().remove(0);
         for event in expected
             .get_mut("emitted")
             .and_then(Value::as_array_mut)
