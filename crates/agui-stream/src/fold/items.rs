@@ -13,7 +13,7 @@ use agui_types::{Message, MessageId, ToolCall, ToolCallId};
 use super::change::{Applied, Change};
 use super::conversation::Conversation;
 use super::edit;
-use super::messages::{CallKey, Key};
+use super::messages::{CallKey, Key, Messages};
 
 impl Conversation {
     /// `TEXT_MESSAGE_START`: makes the message, or goes on with the one that is there, whose role
@@ -112,58 +112,54 @@ impl Conversation {
             applied.warn("C-71", "/messageId", message);
             return None;
         };
-        match self.messages.at(key) {
-            Message::Activity(_) | Message::Unknown(_) => {
-                let role = self.messages.at(key).tag();
-                let message = format!(
-                    "the text of {id:?} is dropped: the id is taken by a message of role {role:?}, \
-                     which has no text; use an id of its own"
-                );
-                applied.warn("P-28", "/messageId", message);
-                None
-            }
-            _ => Some(key),
+        if let None | Some(Message::Activity(_) | Message::Unknown(_)) = self.messages.plain(key) {
+            let role = self.messages.role(key);
+            let message = format!(
+                "the text of {id:?} is dropped: the id is taken by a message of role {role:?}, \
+                 which has no text; use an id of its own"
+            );
+            applied.warn("P-28", "/messageId", message);
+            return None;
         }
+        Some(key)
     }
 
     /// `TOOL_CALL_START`: adds the call to the assistant message it names, or to one of its own. A
-    /// call that is there already goes on.
+    /// call that is there already goes on (C-41).
     pub(super) fn tool_call_start(&mut self, event: &ToolCallStart, applied: &mut Applied) {
         let id = &event.tool_call_id;
-        self.pending.insert(id.clone());
-        let call = match self.messages.call_key(id) {
-            Some(call) => call,
-            None => {
-                let holder = self.holder(event, applied);
-                let function = FunctionCall::new(event.tool_call_name.as_str(), "");
-                let call = self.messages.add_call(holder, ToolCall::new(id, function));
-                if let Message::Assistant(message) = self.messages.at(holder) {
-                    let message = message.id.clone();
-                    applied.change(Change::ToolCallStarted {
-                        message,
-                        tool_call: id.clone(),
-                    });
-                }
-                call
-            }
-        };
+        let held = self.messages.call_key(id);
+        if held.is_none() || !self.messages.is_answered(id) {
+            self.pending.insert(id.clone());
+        }
+        let call = held.unwrap_or_else(|| self.add_call(event, applied));
         self.merge_call_metadata(call, &event.base, applied);
+    }
+
+    fn add_call(&mut self, event: &ToolCallStart, applied: &mut Applied) -> CallKey {
+        let holder = self.holder(event, applied);
+        let function = FunctionCall::new(event.tool_call_name.as_str(), "");
+        let call = ToolCall::new(&event.tool_call_id, function);
+        let key = self.messages.add_call(holder, call);
+        if let Some((message, call)) = self.messages.call_mut(key) {
+            let (message, tool_call) = (message.clone(), call.id.clone());
+            applied.change(Change::ToolCallStarted { message, tool_call });
+        }
+        key
     }
 
     /// The message that is to hold a new call: the assistant message that is named, made where no
     /// message has that id; else one that takes its id from the call.
     fn holder(&mut self, event: &ToolCallStart, applied: &mut Applied) -> Key {
+        let is_assistant =
+            |messages: &Messages, key| matches!(messages.plain(key), Some(Message::Assistant(_)));
         let own = MessageId::from(event.tool_call_id.as_str());
         let mut id = &own;
         if let Some(parent) = &event.parent_message_id {
-            match self
-                .messages
-                .key(parent)
-                .map(|key| (key, self.messages.at(key)))
-            {
-                Some((key, Message::Assistant(_))) => return key,
-                Some((_, other)) => {
-                    let role = other.tag();
+            match self.messages.key(parent) {
+                Some(key) if is_assistant(&self.messages, key) => return key,
+                Some(key) => {
+                    let role = self.messages.role(key);
                     let message = format!(
                         "the message {parent:?} has the role {role:?} and holds no calls; the call \
                          {own:?} gets an assistant message of its own"
@@ -173,16 +169,9 @@ impl Conversation {
                 None => id = parent,
             }
         }
-        match self
-            .messages
-            .key(id)
-            .map(|key| (key, self.messages.at(key)))
-        {
-            Some((key, Message::Assistant(_))) => return key,
-            Some(_) => {
-                let message = format!("the message id {id:?} is now used twice; use another one");
-                applied.warn("P-28", "/toolCallId", message);
-            }
+        match self.messages.key(id) {
+            Some(key) if is_assistant(&self.messages, key) => return key,
+            Some(_) => warn_of_id_used_twice(id, "/toolCallId", applied),
             None => {}
         }
         let mut message = AssistantMessage::new(id);
@@ -245,8 +234,7 @@ impl Conversation {
     pub(super) fn tool_call_result(&mut self, event: &ToolCallResult, applied: &mut Applied) {
         let (id, call) = (&event.message_id, &event.tool_call_id);
         if self.messages.key(id).is_some() {
-            let message = format!("the message id {id:?} is now used twice; use another one");
-            applied.warn("P-28", "/messageId", message);
+            warn_of_id_used_twice(id, "/messageId", applied);
         }
         let mut message = ToolMessage::new(id, event.content.clone(), call);
         message.subagent_run_id = event.subagent_run_id.clone();
@@ -286,8 +274,7 @@ impl Conversation {
                     (target, Change::ToolCallChanged { message, tool_call })
                 })
             }
-            // Removed by enforcement (C-63).
-            EncryptedValueSubtype::Unknown(_) => None,
+            // Enforcement removes an unknown one (C-63).
             _ => None,
         };
         let Some(((value, value_type), change)) = change else {
@@ -332,4 +319,9 @@ impl Conversation {
             applied.change(Change::ToolCallChanged { message, tool_call });
         }
     }
+}
+
+fn warn_of_id_used_twice(id: &MessageId, path: &str, applied: &mut Applied) {
+    let message = format!("the message id {id:?} is now used twice; use another one");
+    applied.warn("P-28", path, message);
 }

@@ -73,7 +73,7 @@ impl Messages {
         self.order.last().map(|key| self.at(*key))
     }
 
-    /// All messages in order.
+    /// All messages, in order.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Message> + ExactSizeIterator + Clone {
         self.order.iter().map(|key| self.at(*key))
     }
@@ -104,11 +104,25 @@ impl Messages {
         self.ids.get(id).copied()
     }
 
-    pub(super) fn at(&self, key: Key) -> &Message {
-        match &self.slots[key].held {
-            Held::Plain(message) => message,
-            Held::Live(activity) => activity.view(),
-        }
+    fn at(&self, key: Key) -> &Message {
+        self.slots[key].message()
+    }
+
+    /// A message to look at; `None` for an activity that is being patched, whose text is not made
+    /// for a mere look.
+    pub(super) fn plain(&self, key: Key) -> Option<&Message> {
+        self.slots[key].plain()
+    }
+
+    /// A message's role.
+    pub(super) fn role(&self, key: Key) -> &str {
+        self.plain(key).map_or("activity", Message::tag)
+    }
+
+    /// Whether a tool message answers a call.
+    pub(super) fn is_answered(&self, call: &ToolCallId) -> bool {
+        let answers = |slot: &Slot| matches!(slot.plain(), Some(Message::Tool(message)) if message.tool_call_id == *call);
+        self.slots.iter().any(answers)
     }
 
     /// A message to change, but not its id, its role or its list of calls. `None` for an activity
@@ -195,13 +209,13 @@ impl Messages {
         key
     }
 
-    /// Puts another message with the same id in a message's place.
-    pub(super) fn replace(&mut self, key: Key, message: Message) {
-        if matches!(self.at(key), Message::Assistant(_)) {
-            self.calls.retain(|_, call| call.0 != key);
+    /// Puts an activity in the place of a message with the same id.
+    pub(super) fn replace(&mut self, key: Key, activity: ActivityMessage) {
+        let calls = matches!(self.plain(key), Some(Message::Assistant(_)));
+        self.slots[key].held = Held::Plain(activity.into());
+        if calls {
+            self.enter_all();
         }
-        self.slots[key].held = Held::Plain(message);
-        self.enter(key);
     }
 
     /// Where a tool result goes: right behind the message that holds the call and the results that
@@ -213,7 +227,7 @@ impl Messages {
         let results = self.order[behind..].iter();
         behind
             + results
-                .take_while(|key| matches!(self.at(**key), Message::Tool(_)))
+                .take_while(|key| matches!(self.plain(**key), Some(Message::Tool(_))))
                 .count()
     }
 
@@ -238,10 +252,10 @@ impl Messages {
         let order = std::mem::take(&mut self.order);
         for mut slot in order.into_iter().filter_map(|key| slots[key].take()) {
             let restated = slot.id.as_ref().and_then(|id| restated.get_key_value(id));
-            let stays = match (restated, slot.message()) {
-                (Some((id, message)), old) => {
+            let stays = match (restated, slot.plain()) {
+                (Some((id, message)), _) => {
                     held.insert(*id);
-                    if old != *message {
+                    if slot.message() != *message {
                         slot.held = Held::Plain((*message).clone());
                         applied.change(Change::MessageReplaced {
                             message: (*id).clone(),
@@ -249,9 +263,9 @@ impl Messages {
                     }
                     true
                 }
-                (None, Message::Activity(_)) => !has_activity,
-                (None, Message::Reasoning(_)) => !has_reasoning,
-                (None, _) => false,
+                (None, None | Some(Message::Activity(_))) => !has_activity,
+                (None, Some(Message::Reasoning(_))) => !has_reasoning,
+                (None, Some(_)) => false,
             };
             if stays {
                 self.order.push(self.slots.len());
@@ -265,9 +279,7 @@ impl Messages {
                 }
             }
         }
-        self.ids.clear();
-        self.calls.clear();
-        (0..self.slots.len()).for_each(|key| self.enter(key));
+        self.enter_all();
         for (id, message) in ids.iter().zip(snapshot) {
             if id.as_ref().is_some_and(|id| held.contains(id)) {
                 continue;
@@ -313,6 +325,15 @@ impl Messages {
             .filter_map(|slot| slot.id.as_ref())
     }
 
+    /// Makes the indexes again.
+    fn enter_all(&mut self) {
+        self.ids.clear();
+        self.calls.clear();
+        for at in 0..self.order.len() {
+            self.enter(self.order[at]);
+        }
+    }
+
     /// Enters a slot's message and its calls into the indexes. What has an id first, keeps it.
     fn enter(&mut self, key: Key) {
         let slot = &self.slots[key];
@@ -328,6 +349,13 @@ impl Messages {
 }
 
 impl Slot {
+    fn plain(&self) -> Option<&Message> {
+        match &self.held {
+            Held::Plain(message) => Some(message),
+            Held::Live(_) => None,
+        }
+    }
+
     fn message(&self) -> &Message {
         match &self.held {
             Held::Plain(message) => message,
@@ -352,12 +380,6 @@ impl Index<usize> for Messages {
     /// The message at a place. Panics where there is none, like a slice.
     fn index(&self, position: usize) -> &Message {
         self.at(self.order[position])
-    }
-}
-
-impl PartialEq<[Message]> for Messages {
-    fn eq(&self, other: &[Message]) -> bool {
-        self.iter().eq(other)
     }
 }
 

@@ -5,7 +5,7 @@ use agui_types::event::{
 };
 use agui_types::json::Value;
 use agui_types::message::ActivityMessage;
-use agui_types::{JsonPatch, JsonPointer, Message, PatchOp};
+use agui_types::{JsonPatch, JsonPointer, PatchOp};
 
 use super::change::{Applied, Change};
 use super::conversation::Conversation;
@@ -41,7 +41,7 @@ impl Conversation {
         }
     }
 
-    /// `MESSAGES_SNAPSHOT`: see [`Messages::reconcile`](super::Messages).
+    /// `MESSAGES_SNAPSHOT`: reconciles (C-71), and answers the calls that it holds results of.
     pub(super) fn messages_snapshot(&mut self, event: &MessagesSnapshot, applied: &mut Applied) {
         self.messages.reconcile(&event.messages, applied);
         event
@@ -89,16 +89,19 @@ impl Conversation {
                 position,
             });
         };
-        if !matches!(self.messages.at(key), Message::Activity(_)) {
-            let role = self.messages.at(key).tag();
+        let other = self.messages.activity_mut(key).is_none();
+        if other {
+            let role = self.messages.role(key);
             let message = format!(
                 "the message {id:?} had the role {role:?} and gives way to the activity; use an id \
                  of its own"
             );
             applied.warn("P-28", "/messageId", message);
         }
-        self.messages.replace(key, message.into());
-        self.drop_pending_without_call();
+        self.messages.replace(key, message);
+        if other {
+            self.drop_pending_without_call();
+        }
         applied.change(Change::MessageReplaced {
             message: id.clone(),
         });
@@ -112,7 +115,7 @@ impl Conversation {
         let key = self.messages.key(id);
         let Some(key) = key.filter(|key| self.messages.activity_mut(*key).is_some()) else {
             let found = match key {
-                Some(key) => format!("has the role {:?}", self.messages.at(key).tag()),
+                Some(key) => format!("has the role {:?}", self.messages.role(key)),
                 None => "is not there".to_owned(),
             };
             let message = format!(

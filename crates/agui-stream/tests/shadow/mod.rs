@@ -49,7 +49,7 @@ impl Shadow {
                     let at = self
                         .messages
                         .iter()
-                        .position(|(id, _)| message == &id.as_str());
+                        .position(|(id, _)| *message == id.as_str());
                     let Some(at) = at else {
                         return Some(format!("{change:?} was not there"));
                     };
@@ -59,7 +59,7 @@ impl Shadow {
                     let text = self
                         .messages
                         .iter_mut()
-                        .find(|(id, _)| message == &id.as_str());
+                        .find(|(id, _)| *message == id.as_str());
                     let Some((_, length)) = text else {
                         return Some(format!("{change:?} was not there"));
                     };
