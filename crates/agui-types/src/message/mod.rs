@@ -9,6 +9,7 @@ pub use content::{
 };
 pub use tool_call::{FunctionCall, ToolCall};
 
+use crate::json::Cursor;
 use crate::{JsonObject, MessageId, Metadata, SubagentRunId, ToolCallId};
 
 /// A message that composes the members the developer, system, assistant and user messages share.
@@ -201,8 +202,8 @@ impl Message {
             Self::Reasoning(message) => message.id.clone(),
             Self::Unknown(unknown) => {
                 let object = JsonObject::try_from(unknown.json().clone()).ok()?;
-                let id = serde_json::from_str::<String>(object.get("id")?).ok()?;
-                MessageId::from(id)
+                let id = Cursor::new(object.get("id")?).string().ok()?;
+                MessageId::from(&*id)
             }
         })
     }

@@ -36,13 +36,15 @@ pub enum FindingKind {
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.kind {
-            FindingKind::UnknownMember(_) => write!(f, "undescribed member {}", self.path),
-            FindingKind::UnknownVariant(tag) => write!(f, "unknown kind {tag:?} at {}", self.path),
-            FindingKind::UnknownValue(value) => {
-                write!(f, "unknown value {value:?} at {}", self.path)
-            }
-            FindingKind::Null => write!(f, "null at {}", self.path),
+            FindingKind::UnknownMember(_) => f.write_str("undescribed member")?,
+            FindingKind::UnknownVariant(tag) => write!(f, "unknown kind {tag:?}")?,
+            FindingKind::UnknownValue(value) => write!(f, "unknown value {value:?}")?,
+            FindingKind::Null => f.write_str("null")?,
         }
+        if self.path.is_empty() {
+            return Ok(());
+        }
+        write!(f, " at {}", self.path)
     }
 }
 
