@@ -25,12 +25,14 @@
 #![forbid(unsafe_code)]
 
 mod agent;
+mod deliver;
 pub mod emitter;
 mod error;
 #[cfg(feature = "http")]
 mod http;
 
 pub use agent::{Agent, AgentExt, BoxFuture, Declared, EventStream, RunContext};
+pub use deliver::{Delivered, Delivery, DeliveryError, deliver};
 pub use emitter::{EmitError, Emitter, Run};
 pub use error::{AgentError, AgentResult, BoxError, RunFailure};
 #[cfg(feature = "http")]
