@@ -18,10 +18,7 @@ fn patch(text: &str) -> JsonPatch {
 fn apply(document: &str, operations: &str, limits: PatchLimits) -> (Value, Result<(), PatchError>) {
     let mut document = Document::new(value(document));
     let applied = document.apply(&patch(operations), &limits);
-    assert_eq!(
-        document.size(),
-        Document::new(document.value().clone()).size()
-    );
+    assert_eq!(document.size(), Document::new(document.value().clone()).size());
     (document.into_value(), applied)
 }
 
@@ -41,84 +38,38 @@ fn fails(document: &str, operations: &str) -> PatchError {
 }
 
 fn refused(document: &str, operations: &str, expected: impl Borrow<PatchErrorKind>) {
-    assert_eq!(
-        fails(document, operations).kind,
-        *expected.borrow(),
-        "{document} {operations}"
-    );
+    assert_eq!(fails(document, operations).kind, *expected.borrow(), "{document} {operations}");
 }
 
 #[test]
 fn add_makes_members_and_puts_elements_between() {
     for (document, operation, expected) in [
-        (
-            "{}",
-            r#"{"op":"add","path":"/a","value":[1.50]}"#,
-            r#"{"a":[1.50]}"#,
-        ),
+        ("{}", r#"{"op":"add","path":"/a","value":[1.50]}"#, r#"{"a":[1.50]}"#),
         // A member that is there is replaced where it stands.
-        (
-            r#"{"a":1,"b":2}"#,
-            r#"{"op":"add","path":"/a","value":3}"#,
-            r#"{"a":3,"b":2}"#,
-        ),
-        (
-            r#"{"b":2}"#,
-            r#"{"op":"add","path":"/a","value":null}"#,
-            r#"{"b":2,"a":null}"#,
-        ),
+        (r#"{"a":1,"b":2}"#, r#"{"op":"add","path":"/a","value":3}"#, r#"{"a":3,"b":2}"#),
+        (r#"{"b":2}"#, r#"{"op":"add","path":"/a","value":null}"#, r#"{"b":2,"a":null}"#),
         ("[1,3]", r#"{"op":"add","path":"/1","value":2}"#, "[1,2,3]"),
         ("[1,3]", r#"{"op":"add","path":"/0","value":0}"#, "[0,1,3]"),
         ("[1,3]", r#"{"op":"add","path":"/2","value":4}"#, "[1,3,4]"),
-        (
-            "[1,3]",
-            r#"{"op":"add","path":"/-","value":[4]}"#,
-            "[1,3,[4]]",
-        ),
+        ("[1,3]", r#"{"op":"add","path":"/-","value":[4]}"#, "[1,3,[4]]"),
         ("[]", r#"{"op":"add","path":"/0","value":1}"#, "[1]"),
-        (
-            r#"{"-":[]}"#,
-            r#"{"op":"add","path":"/-/-","value":1}"#,
-            r#"{"-":[1]}"#,
-        ),
+        (r#"{"-":[]}"#, r#"{"op":"add","path":"/-/-","value":1}"#, r#"{"-":[1]}"#),
         ("{}", r#"{"op":"add","path":"/","value":1}"#, r#"{"":1}"#),
-        (
-            "{}",
-            r#"{"op":"add","path":"/01","value":1}"#,
-            r#"{"01":1}"#,
-        ),
+        ("{}", r#"{"op":"add","path":"/01","value":1}"#, r#"{"01":1}"#),
         (r#"{"a":1}"#, r#"{"op":"add","path":"","value":[]}"#, "[]"),
-        (
-            "null",
-            r#"{"op":"add","path":"","value":{"a":1}}"#,
-            r#"{"a":1}"#,
-        ),
+        ("null", r#"{"op":"add","path":"","value":{"a":1}}"#, r#"{"a":1}"#),
     ] {
         applies(document, &format!("[{operation}]"), expected);
     }
     let no_place = PatchErrorKind::OutOfRange { len: 2 };
-    refused(
-        "[1,3]",
-        r#"[{"op":"add","path":"/3","value":2}]"#,
-        &no_place,
-    );
-    refused(
-        "[1,3]",
-        r#"[{"op":"add","path":"/18446744073709551616","value":2}]"#,
-        no_place,
-    );
-    refused(
-        "{}",
-        r#"[{"op":"add","path":"/a/b","value":2}]"#,
-        PatchErrorKind::NoMember,
-    );
+    refused("[1,3]", r#"[{"op":"add","path":"/3","value":2}]"#, &no_place);
+    refused("[1,3]", r#"[{"op":"add","path":"/18446744073709551616","value":2}]"#, no_place);
+    refused("{}", r#"[{"op":"add","path":"/a/b","value":2}]"#, PatchErrorKind::NoMember);
 }
 
 #[test]
 fn an_index_is_digits_without_a_leading_zero() {
-    for step in [
-        "00", "01", "-1", "+1", "1.0", "1e0", "0x1", " 1", "", "١", "length", "1 ",
-    ] {
+    for step in ["00", "01", "-1", "+1", "1.0", "1e0", "0x1", " 1", "", "١", "length", "1 "] {
         let adding = format!(r#"[{{"op":"add","path":"/{step}","value":0}}]"#);
         refused("[1,2,3]", &adding, PatchErrorKind::NotAnIndex);
         let removing = format!(r#"[{{"op":"remove","path":"/{step}"}}]"#);
@@ -132,11 +83,7 @@ fn an_index_is_digits_without_a_leading_zero() {
         r#"{"op":"copy","from":"/-","path":"/0"}"#,
         r#"{"op":"add","path":"/-/0","value":1}"#,
     ] {
-        refused(
-            "[1,2,3]",
-            &format!("[{operation}]"),
-            PatchErrorKind::NotAnIndex,
-        );
+        refused("[1,2,3]", &format!("[{operation}]"), PatchErrorKind::NotAnIndex);
     }
 }
 
@@ -147,23 +94,11 @@ fn remove_keeps_the_order_of_the_others() {
         r#"[{"op":"remove","path":"/b"}]"#,
         r#"{"a":1,"c":3,"d":4}"#,
     );
-    applies(
-        "[1,[2,3],4]",
-        r#"[{"op":"remove","path":"/1/0"}]"#,
-        "[1,[3],4]",
-    );
+    applies("[1,[2,3],4]", r#"[{"op":"remove","path":"/1/0"}]"#, "[1,[3],4]");
     applies(r#"{"a":null}"#, r#"[{"op":"remove","path":"/a"}]"#, "{}");
     applies(r#"{"a":1}"#, r#"[{"op":"remove","path":""}]"#, "null");
-    refused(
-        r#"{"a":1}"#,
-        r#"[{"op":"remove","path":"/b"}]"#,
-        PatchErrorKind::NoMember,
-    );
-    refused(
-        "[1]",
-        r#"[{"op":"remove","path":"/1"}]"#,
-        PatchErrorKind::OutOfRange { len: 1 },
-    );
+    refused(r#"{"a":1}"#, r#"[{"op":"remove","path":"/b"}]"#, PatchErrorKind::NoMember);
+    refused("[1]", r#"[{"op":"remove","path":"/1"}]"#, PatchErrorKind::OutOfRange { len: 1 });
 }
 
 #[test]
@@ -173,27 +108,11 @@ fn replace_needs_something_to_replace() {
         r#"[{"op":"replace","path":"/a","value":"s"}]"#,
         r#"{"a":"s","b":2}"#,
     );
-    applies(
-        "[1,2]",
-        r#"[{"op":"replace","path":"/1","value":null}]"#,
-        "[1,null]",
-    );
-    applies(
-        "7",
-        r#"[{"op":"replace","path":"","value":false}]"#,
-        "false",
-    );
-    refused(
-        "{}",
-        r#"[{"op":"replace","path":"/a","value":1}]"#,
-        PatchErrorKind::NoMember,
-    );
+    applies("[1,2]", r#"[{"op":"replace","path":"/1","value":null}]"#, "[1,null]");
+    applies("7", r#"[{"op":"replace","path":"","value":false}]"#, "false");
+    refused("{}", r#"[{"op":"replace","path":"/a","value":1}]"#, PatchErrorKind::NoMember);
     let no_place = PatchErrorKind::OutOfRange { len: 0 };
-    refused(
-        "[]",
-        r#"[{"op":"replace","path":"/0","value":1}]"#,
-        no_place,
-    );
+    refused("[]", r#"[{"op":"replace","path":"/0","value":1}]"#, no_place);
 }
 
 #[test]
@@ -204,83 +123,27 @@ fn move_takes_a_value_from_here_to_there() {
             r#"{"op":"move","from":"/a/x","path":"/b/y"}"#,
             r#"{"a":{},"b":{"y":1}}"#,
         ),
-        (
-            r#"{"a":1,"b":2}"#,
-            r#"{"op":"move","from":"/b","path":"/a"}"#,
-            r#"{"a":2}"#,
-        ),
+        (r#"{"a":1,"b":2}"#, r#"{"op":"move","from":"/b","path":"/a"}"#, r#"{"a":2}"#),
         // The place is one in the array without the element.
-        (
-            "[1,2,3]",
-            r#"{"op":"move","from":"/0","path":"/2"}"#,
-            "[2,3,1]",
-        ),
-        (
-            "[1,2,3]",
-            r#"{"op":"move","from":"/2","path":"/0"}"#,
-            "[3,1,2]",
-        ),
-        (
-            "[1,2,3]",
-            r#"{"op":"move","from":"/0","path":"/-"}"#,
-            "[2,3,1]",
-        ),
-        (
-            "[1,2,3]",
-            r#"{"op":"move","from":"/1","path":"/1"}"#,
-            "[1,2,3]",
-        ),
-        (
-            r#"{"a":{"b":1}}"#,
-            r#"{"op":"move","from":"/a/b","path":"/a"}"#,
-            r#"{"a":1}"#,
-        ),
-        (
-            r#"{"a":{"b":1}}"#,
-            r#"{"op":"move","from":"/a/b","path":""}"#,
-            "1",
-        ),
-        (
-            r#"{"a":1}"#,
-            r#"{"op":"move","from":"","path":""}"#,
-            r#"{"a":1}"#,
-        ),
+        ("[1,2,3]", r#"{"op":"move","from":"/0","path":"/2"}"#, "[2,3,1]"),
+        ("[1,2,3]", r#"{"op":"move","from":"/2","path":"/0"}"#, "[3,1,2]"),
+        ("[1,2,3]", r#"{"op":"move","from":"/0","path":"/-"}"#, "[2,3,1]"),
+        ("[1,2,3]", r#"{"op":"move","from":"/1","path":"/1"}"#, "[1,2,3]"),
+        (r#"{"a":{"b":1}}"#, r#"{"op":"move","from":"/a/b","path":"/a"}"#, r#"{"a":1}"#),
+        (r#"{"a":{"b":1}}"#, r#"{"op":"move","from":"/a/b","path":""}"#, "1"),
+        (r#"{"a":1}"#, r#"{"op":"move","from":"","path":""}"#, r#"{"a":1}"#),
         // A name that begins like another one is another one.
-        (
-            r#"{"a":1,"ab":{}}"#,
-            r#"{"op":"move","from":"/a","path":"/ab/c"}"#,
-            r#"{"ab":{"c":1}}"#,
-        ),
+        (r#"{"a":1,"ab":{}}"#, r#"{"op":"move","from":"/a","path":"/ab/c"}"#, r#"{"ab":{"c":1}}"#),
     ] {
         applies(document, &format!("[{operation}]"), expected);
     }
     let into = PatchErrorKind::IntoItself;
-    refused(
-        r#"{"a":{"b":1}}"#,
-        r#"[{"op":"move","from":"/a","path":"/a/b"}]"#,
-        &into,
-    );
-    refused(
-        r#"{"a":1}"#,
-        r#"[{"op":"move","from":"","path":"/b"}]"#,
-        &into,
-    );
-    refused(
-        "[[0]]",
-        r#"[{"op":"move","from":"/0","path":"/0/-"}]"#,
-        into,
-    );
+    refused(r#"{"a":{"b":1}}"#, r#"[{"op":"move","from":"/a","path":"/a/b"}]"#, &into);
+    refused(r#"{"a":1}"#, r#"[{"op":"move","from":"","path":"/b"}]"#, &into);
+    refused("[[0]]", r#"[{"op":"move","from":"/0","path":"/0/-"}]"#, into);
     let no_place = PatchErrorKind::OutOfRange { len: 2 };
-    refused(
-        "[1,2,3]",
-        r#"[{"op":"move","from":"/0","path":"/3"}]"#,
-        no_place,
-    );
-    refused(
-        "{}",
-        r#"[{"op":"move","from":"/a","path":"/a"}]"#,
-        PatchErrorKind::NoMember,
-    );
+    refused("[1,2,3]", r#"[{"op":"move","from":"/0","path":"/3"}]"#, no_place);
+    refused("{}", r#"[{"op":"move","from":"/a","path":"/a"}]"#, PatchErrorKind::NoMember);
 }
 
 #[test]
@@ -306,26 +169,10 @@ fn copy_is_deep() {
         r#"[{"op":"copy","from":"/a","path":"/b"},{"op":"add","path":"/b/x/-","value":2}]"#,
         r#"{"a":{"x":[1]},"b":{"x":[1,2]}}"#,
     );
-    applies(
-        r#"{"a":1}"#,
-        r#"[{"op":"copy","from":"","path":"/a"}]"#,
-        r#"{"a":{"a":1}}"#,
-    );
-    applies(
-        "[1,2]",
-        r#"[{"op":"copy","from":"/1","path":"/0"}]"#,
-        "[2,1,2]",
-    );
-    applies(
-        r#"{"a":false}"#,
-        r#"[{"op":"copy","from":"/a","path":""}]"#,
-        "false",
-    );
-    refused(
-        "{}",
-        r#"[{"op":"copy","from":"/a","path":"/b"}]"#,
-        PatchErrorKind::NoMember,
-    );
+    applies(r#"{"a":1}"#, r#"[{"op":"copy","from":"","path":"/a"}]"#, r#"{"a":{"a":1}}"#);
+    applies("[1,2]", r#"[{"op":"copy","from":"/1","path":"/0"}]"#, "[2,1,2]");
+    applies(r#"{"a":false}"#, r#"[{"op":"copy","from":"/a","path":""}]"#, "false");
+    refused("{}", r#"[{"op":"copy","from":"/a","path":"/b"}]"#, PatchErrorKind::NoMember);
 }
 
 #[test]
@@ -334,10 +181,7 @@ fn test_compares_as_json_does() {
         (r#"{"a":1}"#, r#"{"path":"/a","value":1.0}"#),
         (r#"{"a":100}"#, r#"{"path":"/a","value":1e2}"#),
         (r#"{"a":-0}"#, r#"{"path":"/a","value":0}"#),
-        (
-            r#"{"a":{"x":1,"y":[2]}}"#,
-            r#"{"path":"/a","value":{"y":[2],"x":1}}"#,
-        ),
+        (r#"{"a":{"x":1,"y":[2]}}"#, r#"{"path":"/a","value":{"y":[2],"x":1}}"#),
         (r#"{"a":null}"#, r#"{"path":"/a","value":null}"#),
         (r#"{"a":"é"}"#, r#"{"path":"/a","value":"\u00e9"}"#),
         ("[]", r#"{"path":"","value":[]}"#),
@@ -353,43 +197,17 @@ fn test_compares_as_json_does() {
     for (document, tested, found) in [
         (r#"{"a":1}"#, r#"{"path":"/a","value":"1"}"#, "1"),
         (r#"{"a":0}"#, r#"{"path":"/a","value":false}"#, "0"),
-        (
-            r#"{"a":[1,2]}"#,
-            r#"{"path":"/a","value":[2,1]}"#,
-            "an array of 2",
-        ),
-        (
-            r#"{"a":{}}"#,
-            r#"{"path":"/a","value":[]}"#,
-            "an object of 0",
-        ),
-        (
-            "9007199254740993",
-            r#"{"path":"","value":9007199254740992}"#,
-            "9007199254740993",
-        ),
+        (r#"{"a":[1,2]}"#, r#"{"path":"/a","value":[2,1]}"#, "an array of 2"),
+        (r#"{"a":{}}"#, r#"{"path":"/a","value":[]}"#, "an object of 0"),
+        ("9007199254740993", r#"{"path":"","value":9007199254740992}"#, "9007199254740993"),
         // One code point is not two, though they look the same.
-        (
-            r#"{"a":"é"}"#,
-            r#"{"path":"/a","value":"e\u0301"}"#,
-            r#""é""#,
-        ),
+        (r#"{"a":"é"}"#, r#"{"path":"/a","value":"e\u0301"}"#, r#""é""#),
     ] {
         let operations = format!("[{}]", tested.replacen('{', r#"{"op":"test","#, 1));
-        refused(
-            document,
-            &operations,
-            PatchErrorKind::TestFailed {
-                found: found.into(),
-            },
-        );
+        refused(document, &operations, PatchErrorKind::TestFailed { found: found.into() });
     }
     // A member that is not there is not `null`.
-    refused(
-        "{}",
-        r#"[{"op":"test","path":"/a","value":null}]"#,
-        PatchErrorKind::NoMember,
-    );
+    refused("{}", r#"[{"op":"test","path":"/a","value":null}]"#, PatchErrorKind::NoMember);
 }
 
 #[test]
@@ -486,9 +304,7 @@ fn an_activity_stays_an_object() {
         r#"[{"op":"remove","path":""}]"#,
         r#"[{"op":"move","from":"/a","path":""}]"#,
     ] {
-        let error = document
-            .apply_to_object(&patch(operations), &limits)
-            .unwrap_err();
+        let error = document.apply_to_object(&patch(operations), &limits).unwrap_err();
         assert_eq!(error.kind, PatchErrorKind::NotAnObject, "{operations}");
         assert_eq!(document.value(), &value(r#"{"a":1}"#));
     }
@@ -554,11 +370,7 @@ fn an_error_names_the_operation_the_pointer_and_how_far_it_leads() {
         let first = r#"{"op":"test","path":"/a/b~1c/0","value":1}"#;
         let error = fails(document, &format!("[{first},{operation}]"));
         assert_eq!(error.to_string(), text);
-        let found = (
-            error.operation,
-            error.pointer.as_str(),
-            error.exists.as_str(),
-        );
+        let found = (error.operation, error.pointer.as_str(), error.exists.as_str());
         assert_eq!(found, (1, pointer, exists), "{operation}");
     }
     let long = format!(r#"{{"a":"{}"}}"#, "é".repeat(100));
@@ -571,15 +383,9 @@ fn an_error_names_the_operation_the_pointer_and_how_far_it_leads() {
 fn the_operations_of_a_patch_are_limited() {
     let limits = PatchLimits::default().with_operations(2);
     let operation = r#"{"op":"add","path":"/a","value":1}"#;
-    assert_eq!(
-        apply("{}", &format!("[{operation},{operation}]"), limits).1,
-        Ok(())
-    );
-    let (document, applied) = apply(
-        "{}",
-        &format!("[{operation},{operation},{operation}]"),
-        limits,
-    );
+    assert_eq!(apply("{}", &format!("[{operation},{operation}]"), limits).1, Ok(()));
+    let (document, applied) =
+        apply("{}", &format!("[{operation},{operation},{operation}]"), limits);
     let error = applied.unwrap_err();
     assert_eq!(error.kind, PatchErrorKind::TooManyOperations { limit: 2 });
     assert_eq!((error.operation, document.to_string().as_str()), (2, "{}"));
@@ -590,58 +396,18 @@ fn the_depth_of_the_document_is_limited() {
     let limits = PatchLimits::default().with_depth(3);
     let too_deep = Err(PatchErrorKind::TooDeep { limit: 3 });
     for (document, operation, expected) in [
-        (
-            r#"{"a":{}}"#,
-            r#"{"op":"add","path":"/a/b","value":[]}"#,
-            Ok(()),
-        ),
-        (
-            r#"{"a":{}}"#,
-            r#"{"op":"add","path":"/a/b","value":[1]}"#,
-            Ok(()),
-        ),
-        (
-            r#"{"a":{}}"#,
-            r#"{"op":"add","path":"/a/b","value":[[]]}"#,
-            too_deep.clone(),
-        ),
-        (
-            r#"{"a":{"b":[]}}"#,
-            r#"{"op":"add","path":"/a/b/-","value":0}"#,
-            Ok(()),
-        ),
-        (
-            r#"{"a":{"b":[0]}}"#,
-            r#"{"op":"replace","path":"/a/b/0","value":{}}"#,
-            too_deep.clone(),
-        ),
-        (
-            r#"{"a":{"b":[]}}"#,
-            r#"{"op":"copy","from":"/a","path":"/c"}"#,
-            Ok(()),
-        ),
-        (
-            r#"{"a":{"b":[]}}"#,
-            r#"{"op":"copy","from":"","path":"/c"}"#,
-            too_deep.clone(),
-        ),
-        (
-            r#"{"a":[],"b":{}}"#,
-            r#"{"op":"move","from":"/a","path":"/b/c"}"#,
-            Ok(()),
-        ),
-        (
-            r#"{"a":[[]],"b":{}}"#,
-            r#"{"op":"move","from":"/a","path":"/b/c"}"#,
-            too_deep.clone(),
-        ),
+        (r#"{"a":{}}"#, r#"{"op":"add","path":"/a/b","value":[]}"#, Ok(())),
+        (r#"{"a":{}}"#, r#"{"op":"add","path":"/a/b","value":[1]}"#, Ok(())),
+        (r#"{"a":{}}"#, r#"{"op":"add","path":"/a/b","value":[[]]}"#, too_deep.clone()),
+        (r#"{"a":{"b":[]}}"#, r#"{"op":"add","path":"/a/b/-","value":0}"#, Ok(())),
+        (r#"{"a":{"b":[0]}}"#, r#"{"op":"replace","path":"/a/b/0","value":{}}"#, too_deep.clone()),
+        (r#"{"a":{"b":[]}}"#, r#"{"op":"copy","from":"/a","path":"/c"}"#, Ok(())),
+        (r#"{"a":{"b":[]}}"#, r#"{"op":"copy","from":"","path":"/c"}"#, too_deep.clone()),
+        (r#"{"a":[],"b":{}}"#, r#"{"op":"move","from":"/a","path":"/b/c"}"#, Ok(())),
+        (r#"{"a":[[]],"b":{}}"#, r#"{"op":"move","from":"/a","path":"/b/c"}"#, too_deep.clone()),
     ] {
         let (_, applied) = apply(document, &format!("[{operation}]"), limits);
-        assert_eq!(
-            applied.map_err(|error| error.kind),
-            expected,
-            "{document} {operation}"
-        );
+        assert_eq!(applied.map_err(|error| error.kind), expected, "{document} {operation}");
     }
     // What is nested by copies, a level at a time, can still be read back.
     let deeper = r#"{"op":"copy","from":"","path":"/a"}"#;
@@ -651,10 +417,7 @@ fn the_depth_of_the_document_is_limited() {
     applied.unwrap();
     assert_eq!(value(&document.to_string()), document);
     let (_, applied) = apply(r#"{"a":0}"#, &operations(127), limits);
-    assert_eq!(
-        applied.unwrap_err().kind,
-        PatchErrorKind::TooDeep { limit: 127 }
-    );
+    assert_eq!(applied.unwrap_err().kind, PatchErrorKind::TooDeep { limit: 127 });
 }
 
 #[test]
@@ -667,44 +430,26 @@ fn the_size_of_the_document_is_limited() {
     let one_more = PatchErrorKind::TooLarge { limit: size + 5 };
     assert_eq!(apply("{}", &add("1"), limits.with_size(8)).1, Ok(()));
     assert!(apply("{}", &add("1"), limits.with_size(7)).1.is_err());
-    assert_eq!(
-        apply(document, &add("1"), limits).1.unwrap_err().kind,
-        one_more
-    );
+    assert_eq!(apply(document, &add("1"), limits).1.unwrap_err().kind, one_more);
     // A document that is too large already may change, and shrink, but not grow.
     let limits = limits.with_size(15);
     let replace = |text: &str| format!(r#"[{{"op":"replace","path":"/a","value":{text}}}]"#);
-    assert_eq!(
-        apply(document, &replace(r#""9876543210""#), limits).1,
-        Ok(())
-    );
+    assert_eq!(apply(document, &replace(r#""9876543210""#), limits).1, Ok(()));
     assert_eq!(apply(document, &replace(r#""987""#), limits).1, Ok(()));
-    assert!(
-        apply(document, &replace(r#""98765432101""#), limits)
-            .1
-            .is_err()
-    );
+    assert!(apply(document, &replace(r#""98765432101""#), limits).1.is_err());
 }
 
 #[test]
 fn copies_cannot_double_without_end() {
     let limits = PatchLimits::default();
     let double = r#"{"op":"copy","from":"/a","path":"/a/-"}"#;
-    let (document, applied) = apply(
-        r#"{"a":["x"]}"#,
-        &format!("[{}]", vec![double; 64].join(",")),
-        limits,
-    );
-    assert_eq!(
-        applied.unwrap_err().kind,
-        PatchErrorKind::TooLarge { limit: limits.size }
-    );
+    let (document, applied) =
+        apply(r#"{"a":["x"]}"#, &format!("[{}]", vec![double; 64].join(",")), limits);
+    assert_eq!(applied.unwrap_err().kind, PatchErrorKind::TooLarge { limit: limits.size });
     assert_eq!(document.to_string(), r#"{"a":["x"]}"#);
     // Nor by removing each copy before the next: what is undone later has to be kept.
-    let swell = concat!(
-        r#"{"op":"copy","from":"/a","path":"/b"},"#,
-        r#"{"op":"remove","path":"/b"}"#
-    );
+    let swell =
+        concat!(r#"{"op":"copy","from":"/a","path":"/b"},"#, r#"{"op":"remove","path":"/b"}"#);
     let limits = limits.with_size(1000);
     let (_, applied) = apply(
         &format!(r#"{{"a":"{}"}}"#, "x".repeat(300)),
@@ -721,27 +466,11 @@ fn moving_others_out_of_the_way_is_limited() {
     let limits = PatchLimits::default().with_shifts(4);
     let too_many = Err(PatchErrorKind::TooManyShifts { limit: 4 });
     for (document, operations, expected) in [
-        (
-            "[1,2,3,4]",
-            r#"[{"op":"add","path":"/0","value":0}]"#,
-            Ok(()),
-        ),
-        (
-            "[1,2,3,4,5]",
-            r#"[{"op":"add","path":"/0","value":0}]"#,
-            too_many.clone(),
-        ),
-        (
-            "[1,2,3,4,5]",
-            r#"[{"op":"add","path":"/-","value":0}]"#,
-            Ok(()),
-        ),
+        ("[1,2,3,4]", r#"[{"op":"add","path":"/0","value":0}]"#, Ok(())),
+        ("[1,2,3,4,5]", r#"[{"op":"add","path":"/0","value":0}]"#, too_many.clone()),
+        ("[1,2,3,4,5]", r#"[{"op":"add","path":"/-","value":0}]"#, Ok(())),
         ("[1,2,3,4,5]", r#"[{"op":"remove","path":"/0"}]"#, Ok(())),
-        (
-            "[1,2,3,4,5,6]",
-            r#"[{"op":"remove","path":"/0"}]"#,
-            too_many.clone(),
-        ),
+        ("[1,2,3,4,5,6]", r#"[{"op":"remove","path":"/0"}]"#, too_many.clone()),
         (
             r#"{"a":1,"b":2,"c":3}"#,
             r#"[{"op":"remove","path":"/a"},{"op":"remove","path":"/b"}]"#,
@@ -752,31 +481,17 @@ fn moving_others_out_of_the_way_is_limited() {
             r#"[{"op":"remove","path":"/a"}]"#,
             too_many.clone(),
         ),
-        (
-            "[1,2,3]",
-            r#"[{"op":"move","from":"/0","path":"/0"}]"#,
-            Ok(()),
-        ),
-        (
-            "[1,2,3]",
-            r#"[{"op":"move","from":"/0","path":"/1"}]"#,
-            Ok(()),
-        ),
-        (
-            "[1,2,3,4]",
-            r#"[{"op":"move","from":"/0","path":"/1"}]"#,
-            too_many,
-        ),
+        ("[1,2,3]", r#"[{"op":"move","from":"/0","path":"/0"}]"#, Ok(())),
+        ("[1,2,3]", r#"[{"op":"move","from":"/0","path":"/1"}]"#, Ok(())),
+        (r#"{"b":{},"a":"x"}"#, r#"[{"op":"move","from":"/a","path":"/b/c"}]"#, Ok(())),
+        (r#"{"b":{},"a":"xyz"}"#, r#"[{"op":"move","from":"/a","path":"/b/c"}]"#, too_many.clone()),
+        ("[1,2,3,4]", r#"[{"op":"move","from":"/0","path":"/1"}]"#, too_many),
     ] {
         let (result, applied) = apply(document, operations, limits);
         if applied.is_err() {
             assert_eq!(result.to_string(), document);
         }
-        assert_eq!(
-            applied.map_err(|error| error.kind),
-            expected,
-            "{document} {operations}"
-        );
+        assert_eq!(applied.map_err(|error| error.kind), expected, "{document} {operations}");
     }
 }
 
@@ -784,19 +499,9 @@ fn moving_others_out_of_the_way_is_limited() {
 fn the_one_shot_form_does_the_same() {
     let mut state = value(r#"{"a":1}"#);
     let limits = PatchLimits::default();
-    patch::apply(
-        &mut state,
-        &patch(r#"[{"op":"remove","path":"/a"}]"#),
-        &limits,
-    )
-    .unwrap();
+    patch::apply(&mut state, &patch(r#"[{"op":"remove","path":"/a"}]"#), &limits).unwrap();
     assert_eq!(state.to_string(), "{}");
-    patch::apply(
-        &mut state,
-        &patch(r#"[{"op":"remove","path":"/a"}]"#),
-        &limits,
-    )
-    .unwrap_err();
+    patch::apply(&mut state, &patch(r#"[{"op":"remove","path":"/a"}]"#), &limits).unwrap_err();
     assert_eq!(state.to_string(), "{}");
 }
 

@@ -86,11 +86,7 @@ impl Document {
             largest: self.size.max(limits.size),
             size: self.size,
             root: &mut self.root,
-            spent: Spent {
-                limits,
-                written: 0,
-                shifted: 0,
-            },
+            spent: Spent { limits, written: 0, shifted: 0 },
             undo: Vec::new(),
         };
         match transaction.run(patch, accept) {
@@ -162,9 +158,7 @@ impl<'p> Transaction<'_, 'p> {
             }
             self.operate(op).map_err(fault)?;
             if self.size > self.largest {
-                let kind = PatchErrorKind::TooLarge {
-                    limit: self.spent.limits.size,
-                };
+                let kind = PatchErrorKind::TooLarge { limit: self.spent.limits.size };
                 return Err(fault(at(path)(kind)));
             }
             last = Some((index, path));
@@ -266,9 +260,9 @@ impl<'p> Transaction<'_, 'p> {
         }
         // A value that comes no deeper than it was needs no look inside.
         if path.steps().count() > from.steps().count() {
-            self.spent
-                .nest(path, Extent::of(value).depth)
-                .map_err(at(path))?;
+            let extent = Extent::of(value);
+            self.spent.nest(path, extent.depth).map_err(at(path))?;
+            self.spent.shift(extent.size).map_err(at(from))?;
         }
         let Some(seat) = seat(self.root, from).map_err(at(from))? else {
             // The whole document moves into itself or not at all: dealt with above.
@@ -277,12 +271,10 @@ impl<'p> Transaction<'_, 'p> {
         self.spent.shift(seat.behind()).map_err(at(from))?;
         let (place, overhead) = (seat.place(), seat.overhead());
         let value = seat.take();
-        let target = target(self.root, path)
-            .map_err(at(path))
-            .and_then(|target| {
-                self.spent.shift(target.behind()).map_err(at(path))?;
-                Ok(target)
-            });
+        let target = target(self.root, path).map_err(at(path)).and_then(|target| {
+            self.spent.shift(target.behind()).map_err(at(path))?;
+            Ok(target)
+        });
         match target {
             Ok(target) => {
                 self.size = self.size + target.overhead() - overhead;
@@ -327,9 +319,7 @@ impl Spent<'_> {
         self.nest(path, extent.depth).map_err(at(path))?;
         self.written = self.written.saturating_add(extent.size);
         if self.written > self.limits.size {
-            return Err(at(path)(PatchErrorKind::TooLarge {
-                limit: self.limits.size,
-            }));
+            return Err(at(path)(PatchErrorKind::TooLarge { limit: self.limits.size }));
         }
         Ok(extent)
     }
@@ -345,9 +335,7 @@ impl Spent<'_> {
     fn shift(&mut self, places: usize) -> Result<(), PatchErrorKind> {
         self.shifted = self.shifted.saturating_add(places);
         if self.shifted > self.limits.shifts {
-            return Err(PatchErrorKind::TooManyShifts {
-                limit: self.limits.shifts,
-            });
+            return Err(PatchErrorKind::TooManyShifts { limit: self.limits.shifts });
         }
         Ok(())
     }

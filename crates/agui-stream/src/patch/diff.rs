@@ -14,11 +14,7 @@ use super::extent;
 /// Numbers of equal value are equal, however they are written.
 #[must_use]
 pub fn diff(from: &Value, to: &Value) -> JsonPatch {
-    let mut difference = Difference {
-        path: Vec::new(),
-        operations: Vec::new(),
-        size: 0,
-    };
+    let mut difference = Difference { path: Vec::new(), operations: Vec::new(), size: 0 };
     difference.values(from, to);
     difference.operations.into()
 }
@@ -76,17 +72,9 @@ impl<'v> Difference<'v> {
     }
 
     fn elements(&mut self, old: &'v [Value], new: &'v [Value]) {
-        let start = old
-            .iter()
-            .zip(new)
-            .take_while(|(old, new)| old == new)
-            .count();
+        let start = old.iter().zip(new).take_while(|(old, new)| old == new).count();
         let (old, new) = (&old[start..], &new[start..]);
-        let end = old
-            .iter()
-            .rev()
-            .zip(new.iter().rev())
-            .take_while(|(old, new)| old == new);
+        let end = old.iter().rev().zip(new.iter().rev()).take_while(|(old, new)| old == new);
         let end = end.count();
         let (old, new) = (&old[..old.len() - end], &new[..new.len() - end]);
         for (at, (old, new)) in old.iter().zip(new).enumerate() {
@@ -101,11 +89,7 @@ impl<'v> Difference<'v> {
             self.path.pop();
         }
         for (at, value) in new.iter().enumerate().skip(old.len()) {
-            self.path.push(if end == 0 {
-                Step::End
-            } else {
-                Step::Element(start + at)
-            });
+            self.path.push(if end == 0 { Step::End } else { Step::Element(start + at) });
             self.add(value);
             self.path.pop();
         }
@@ -142,13 +126,11 @@ impl<'v> Difference<'v> {
     }
 
     fn pointer(&self) -> JsonPointer {
-        self.path
-            .iter()
-            .fold(JsonPointer::default(), |pointer, step| match step {
-                Step::Member(name) => pointer.join(name),
-                Step::Element(at) => pointer.join(&at.to_string()),
-                Step::End => pointer.join("-"),
-            })
+        self.path.iter().fold(JsonPointer::default(), |pointer, step| match step {
+            Step::Member(name) => pointer.join(name),
+            Step::Element(at) => pointer.join(&at.to_string()),
+            Step::End => pointer.join("-"),
+        })
     }
 }
 
@@ -177,34 +159,20 @@ mod tests {
     #[test]
     fn names_are_escaped() {
         let expected = r#"[{"op":"remove","path":"/a~1b~0c"}]"#;
-        assert_eq!(
-            patch(
-                r#"{"a/b~c":1,"d":"a longer one"}"#,
-                r#"{"d":"a longer one"}"#
-            ),
-            expected
-        );
+        assert_eq!(patch(r#"{"a/b~c":1,"d":"a longer one"}"#, r#"{"d":"a longer one"}"#), expected);
     }
 
     #[test]
     fn an_element_comes_or_goes_where_it_is() {
         let long = r#""one of the elements","another of the elements""#;
         for (from, to, expected) in [
-            (
-                format!("[{long},1,2]"),
-                format!("[{long},2]"),
-                r#"[{"op":"remove","path":"/2"}]"#,
-            ),
+            (format!("[{long},1,2]"), format!("[{long},2]"), r#"[{"op":"remove","path":"/2"}]"#),
             (
                 format!("[1,{long}]"),
                 format!("[0,1,{long}]"),
                 r#"[{"op":"add","path":"/0","value":0}]"#,
             ),
-            (
-                format!("[{long}]"),
-                format!("[{long},1]"),
-                r#"[{"op":"add","path":"/-","value":1}]"#,
-            ),
+            (format!("[{long}]"), format!("[{long},1]"), r#"[{"op":"add","path":"/-","value":1}]"#),
             (
                 format!("[{long},1,2,3,{long}]"),
                 format!("[{long},4,{long}]"),
@@ -222,13 +190,7 @@ mod tests {
         let from = format!(r#"{{"p":{{"x":1,"y":2}},{rest}}}"#);
         let to = format!(r#"{{"p":{{"x":3,"y":4}},{rest}}}"#);
         assert_eq!(patch(&from, &to), expected);
-        assert_eq!(
-            patch("[1,2]", "{}"),
-            r#"[{"op":"replace","path":"","value":{}}]"#
-        );
-        assert_eq!(
-            patch("null", "0"),
-            r#"[{"op":"replace","path":"","value":0}]"#
-        );
+        assert_eq!(patch("[1,2]", "{}"), r#"[{"op":"replace","path":"","value":{}}]"#);
+        assert_eq!(patch("null", "0"), r#"[{"op":"replace","path":"","value":0}]"#);
     }
 }

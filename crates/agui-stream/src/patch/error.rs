@@ -84,13 +84,7 @@ impl PatchError {
 
 impl fmt::Display for PatchError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            operation,
-            op,
-            pointer,
-            exists,
-            kind,
-        } = self;
+        let Self { operation, op, pointer, exists, kind } = self;
         write!(f, "operation {operation} ({op} {pointer:?}): ")?;
         let (step, last) = self.missing().unwrap_or_default();
         let place = match exists.as_str() {
@@ -99,17 +93,11 @@ impl fmt::Display for PatchError {
         };
         match kind {
             PatchErrorKind::NoMember if last && op == "replace" => {
-                write!(
-                    f,
-                    "{place} has no member {step:?}; only \"add\" creates one"
-                )
+                write!(f, "{place} has no member {step:?}; only \"add\" creates one")
             }
             PatchErrorKind::NoMember if last => write!(f, "{place} has no member {step:?}"),
             PatchErrorKind::NoMember => {
-                write!(
-                    f,
-                    "{place} has no member {step:?}; add it before what is inside it"
-                )
+                write!(f, "{place} has no member {step:?}; add it before what is inside it")
             }
             PatchErrorKind::NotAnIndex if step == "-" => {
                 write!(
@@ -126,10 +114,7 @@ impl fmt::Display for PatchError {
                 write!(f, "{place} has {len} elements, so there is no place {step}")
             }
             PatchErrorKind::NotAContainer { found } => {
-                write!(
-                    f,
-                    "{place} is {found} and has no {step:?} in it; replace it first"
-                )
+                write!(f, "{place} is {found} and has no {step:?} in it; replace it first")
             }
             PatchErrorKind::IntoItself => {
                 write!(f, "a value cannot move into itself; copy it instead")
@@ -142,24 +127,18 @@ impl fmt::Display for PatchError {
                 write!(f, "the document has to stay an object")
             }
             PatchErrorKind::TooManyOperations { limit } => {
-                write!(
-                    f,
-                    "a patch may have {limit} operations; send a snapshot instead"
-                )
+                write!(f, "a patch may have {limit} operations; send a snapshot instead")
             }
             PatchErrorKind::TooDeep { limit } => {
                 write!(f, "the document would nest deeper than {limit} levels")
             }
             PatchErrorKind::TooLarge { limit } => {
-                write!(
-                    f,
-                    "the document, or what the patch writes, would exceed {limit} bytes"
-                )
+                write!(f, "the document, or what the patch writes, would exceed {limit} bytes")
             }
             PatchErrorKind::TooManyShifts { limit } => write!(
                 f,
-                "the patch moves more than {limit} elements out of its way; change long arrays at \
-                 their end"
+                "the patch moves more than {limit} others out of its way; change long arrays at their \
+                 end, or send a snapshot"
             ),
         }
     }

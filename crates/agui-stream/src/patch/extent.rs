@@ -16,35 +16,23 @@ impl Extent {
     pub(super) fn of(value: &Value) -> Self {
         match value {
             Value::Null => Self { size: 4, depth: 0 },
-            Value::Bool(value) => Self {
-                size: if *value { 4 } else { 5 },
-                depth: 0,
-            },
-            Value::Number(number) => Self {
-                size: number.as_str().len(),
-                depth: 0,
-            },
-            Value::String(text) => Self {
-                size: string(text),
-                depth: 0,
-            },
-            Value::Array(items) => items.iter().fold(Self { size: 2, depth: 1 }, |all, item| {
-                all.around(item, ELEMENT)
-            }),
-            Value::Object(members) => members
-                .iter()
-                .fold(Self { size: 2, depth: 1 }, |all, (name, value)| {
+            Value::Bool(value) => Self { size: if *value { 4 } else { 5 }, depth: 0 },
+            Value::Number(number) => Self { size: number.as_str().len(), depth: 0 },
+            Value::String(text) => Self { size: string(text), depth: 0 },
+            Value::Array(items) => {
+                items.iter().fold(Self { size: 2, depth: 1 }, |all, item| all.around(item, ELEMENT))
+            }
+            Value::Object(members) => {
+                members.iter().fold(Self { size: 2, depth: 1 }, |all, (name, value)| {
                     all.around(value, member(name))
-                }),
+                })
+            }
         }
     }
 
     fn around(self, inner: &Value, overhead: usize) -> Self {
         let inner = Self::of(inner);
-        Self {
-            size: self.size + inner.size + overhead,
-            depth: self.depth.max(inner.depth + 1),
-        }
+        Self { size: self.size + inner.size + overhead, depth: self.depth.max(inner.depth + 1) }
     }
 }
 
@@ -56,14 +44,14 @@ pub(super) fn fits(value: &Value, room: usize) -> bool {
 /// What is left of so many bytes after a value.
 fn left(value: &Value, room: usize) -> Option<usize> {
     match value {
-        Value::Array(items) => items.iter().try_fold(room.checked_sub(2)?, |room, item| {
-            left(item, room.checked_sub(ELEMENT)?)
-        }),
-        Value::Object(members) => members
+        Value::Array(items) => items
             .iter()
-            .try_fold(room.checked_sub(2)?, |room, (name, value)| {
+            .try_fold(room.checked_sub(2)?, |room, item| left(item, room.checked_sub(ELEMENT)?)),
+        Value::Object(members) => {
+            members.iter().try_fold(room.checked_sub(2)?, |room, (name, value)| {
                 left(value, room.checked_sub(member(name))?)
-            }),
+            })
+        }
         scalar => room.checked_sub(Extent::of(scalar).size),
     }
 }
@@ -103,19 +91,9 @@ mod tests {
             (r#"{"k\t":{"":[[]]},"b":null}"#, 3, 4),
         ] {
             let extent = Extent::of(&Value::parse(text).unwrap());
-            assert_eq!(
-                extent,
-                Extent {
-                    size: text.len() + containers,
-                    depth
-                },
-                "{text}"
-            );
+            assert_eq!(extent, Extent { size: text.len() + containers, depth }, "{text}");
             let value = Value::parse(text).unwrap();
-            assert!(
-                fits(&value, extent.size) && !fits(&value, extent.size - 1),
-                "{text}"
-            );
+            assert!(fits(&value, extent.size) && !fits(&value, extent.size - 1), "{text}");
         }
     }
 }

@@ -22,7 +22,8 @@ pub struct PatchLimits {
     /// [`Document::size`]: super::Document::size
     pub size: usize,
     /// Elements and members that the operations of one patch move up or down by one place, because
-    /// something before them came or went. Default 50 million, which takes about a second.
+    /// something before them came or went. A value that moves deeper counts with its size, as it is
+    /// looked through for how deep it comes. Default 50 million, which takes about a second.
     pub shifts: usize,
 }
 
@@ -58,11 +59,6 @@ impl PatchLimits {
 
 impl Default for PatchLimits {
     fn default() -> Self {
-        Self {
-            operations: 10_000,
-            depth: MAX_DEPTH,
-            size: 16 << 20,
-            shifts: 50_000_000,
-        }
+        Self { operations: 10_000, depth: MAX_DEPTH, size: 16 << 20, shifts: 50_000_000 }
     }
 }

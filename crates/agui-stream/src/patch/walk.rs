@@ -20,18 +20,14 @@ pub(super) fn find<'v>(
     root: &'v Value,
     pointer: &JsonPointer,
 ) -> Result<&'v Value, PatchErrorKind> {
-    pointer
-        .steps()
-        .try_fold(root, |here, step| inner(here, &step))
+    pointer.steps().try_fold(root, |here, step| inner(here, &step))
 }
 
 pub(super) fn find_mut<'v>(
     root: &'v mut Value,
     pointer: &JsonPointer,
 ) -> Result<&'v mut Value, PatchErrorKind> {
-    pointer
-        .steps()
-        .try_fold(root, |here, step| inner_mut(here, &step))
+    pointer.steps().try_fold(root, |here, step| inner_mut(here, &step))
 }
 
 /// As much of a pointer as leads somewhere.
@@ -87,9 +83,9 @@ impl Seat<'_> {
     /// What it takes beside the value.
     pub(super) fn overhead(&self) -> usize {
         match &*self.container {
-            Value::Object(members) => members
-                .get_index(self.place)
-                .map_or(0, |(name, _)| extent::member(name)),
+            Value::Object(members) => {
+                members.get_index(self.place).map_or(0, |(name, _)| extent::member(name))
+            }
             _ => extent::ELEMENT,
         }
     }
@@ -97,10 +93,9 @@ impl Seat<'_> {
     /// Removes the value; those behind it move up.
     pub(super) fn take(self) -> Value {
         match self.container {
-            Value::Object(members) => members
-                .shift_remove_index(self.place)
-                .map(|(_, value)| value)
-                .unwrap_or_default(),
+            Value::Object(members) => {
+                members.shift_remove_index(self.place).map(|(_, value)| value).unwrap_or_default()
+            }
             Value::Array(items) if self.place < items.len() => items.remove(self.place),
             _ => Value::Null,
         }
@@ -123,11 +118,7 @@ pub(super) fn target<'v, 'p>(
         }),
         Value::Array(items) => {
             let len = items.len();
-            let place = if step == "-" {
-                Some(len)
-            } else {
-                index(&step)?
-            };
+            let place = if step == "-" { Some(len) } else { index(&step)? };
             match place {
                 Some(place) if place <= len => Ok(Target::Element(items, place)),
                 _ => Err(PatchErrorKind::OutOfRange { len }),
