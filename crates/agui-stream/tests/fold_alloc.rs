@@ -31,14 +31,8 @@ thread_local! {
 fn note(bytes: usize) {
     // Threads that are being torn down are of no interest.
     let _ = COUNT.try_with(|cell| {
-        let Count {
-            calls,
-            bytes: before,
-        } = cell.get();
-        cell.set(Count {
-            calls: calls + 1,
-            bytes: before + bytes,
-        });
+        let Count { calls, bytes: before } = cell.get();
+        cell.set(Count { calls: calls + 1, bytes: before + bytes });
     });
 }
 
@@ -66,10 +60,7 @@ static ALLOCATOR: Counting = Counting;
 fn conversation(messages: usize) -> Conversation {
     let message =
         |at: usize| Message::from(UserMessage::new(format!("h{at}"), "a line of history"));
-    Conversation::new(
-        (0..messages).map(message).collect(),
-        Value::parse("{}").unwrap(),
-    )
+    Conversation::new((0..messages).map(message).collect(), Value::parse("{}").unwrap())
 }
 
 /// What it takes to fold an event so many times, after a few to warm up.
@@ -160,10 +151,7 @@ fn a_small_patch_costs_the_same_on_a_large_activity() {
     let cost_at = |members| {
         let mut conversation = conversation(0);
         let content = JsonObject::parse(&object(members)).unwrap();
-        apply(
-            &mut conversation,
-            ActivitySnapshot::new("a", "plan", content),
-        );
+        apply(&mut conversation, ActivitySnapshot::new("a", "plan", content));
         let delta = ActivityDelta::new("a", "plan", patch()).into();
         let count = cost(&mut conversation, &delta, 100);
         // Read once, the text is there.

@@ -120,11 +120,8 @@ fn event() -> impl Strategy<Value = Event> {
 }
 
 fn messages() -> impl Strategy<Value = Vec<Message>> {
-    let read = |message: Json| {
-        Message::from_json_tolerant(&message.to_string())
-            .expect("a message")
-            .value
-    };
+    let read =
+        |message: Json| Message::from_json_tolerant(&message.to_string()).expect("a message").value;
     vec(message().prop_map(read), 0..4)
 }
 

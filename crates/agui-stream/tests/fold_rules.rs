@@ -20,11 +20,7 @@ struct Folded {
 impl Folded {
     fn new(messages: &str, state: &str) -> Self {
         let conversation = Conversation::new(list(messages), Value::parse(state).unwrap());
-        Self {
-            conversation,
-            changes: Vec::new(),
-            warnings: Vec::new(),
-        }
+        Self { conversation, changes: Vec::new(), warnings: Vec::new() }
     }
 
     fn empty() -> Self {
@@ -86,25 +82,15 @@ impl Folded {
     }
 
     fn pending(&self) -> Vec<&str> {
-        self.conversation
-            .pending_tool_calls()
-            .map(|id| id.as_str())
-            .collect()
+        self.conversation.pending_tool_calls().map(|id| id.as_str()).collect()
     }
 
     fn open(&self) -> Vec<&str> {
-        self.conversation
-            .open_interrupts()
-            .iter()
-            .map(|open| open.id.as_str())
-            .collect()
+        self.conversation.open_interrupts().iter().map(|open| open.id.as_str()).collect()
     }
 
     fn new_messages(&self) -> Vec<&str> {
-        self.conversation
-            .new_messages()
-            .map(|id| id.as_str())
-            .collect()
+        self.conversation.new_messages().map(|id| id.as_str()).collect()
     }
 
     fn begin(&mut self, run: &str, resume: &str) -> &mut Self {
@@ -128,17 +114,11 @@ fn run(id: &str, events: &str, finish: &str) -> String {
 }
 
 fn created(message: &str, position: usize) -> Change {
-    Change::MessageCreated {
-        message: message.into(),
-        position,
-    }
+    Change::MessageCreated { message: message.into(), position }
 }
 
 fn appended(message: &str, bytes: usize) -> Change {
-    Change::TextAppended {
-        message: message.into(),
-        bytes,
-    }
+    Change::TextAppended { message: message.into(), bytes }
 }
 
 // Text and reasoning.
@@ -161,9 +141,7 @@ fn text_is_appended_as_it_comes() {
             appended("m", 1),
             appended("m", 3),
             appended("m", 12),
-            Change::TextEnded {
-                message: "m".into(),
-            },
+            Change::TextEnded { message: "m".into() },
         ])
         .quiet()
         .holds("[{\"id\":\"m\",\"role\":\"assistant\",\"content\":\"e\u{301} 👩‍👧\\n\"}]");
@@ -223,19 +201,16 @@ fn a_reopened_message_goes_on_and_what_was_established_stands() {
 fn text_goes_on_behind_parts() {
     // C-40: nothing that is there gets lost.
     let image = r#"{"type":"image","source":{"type":"url","value":"https://files.example/p.png"}}"#;
-    Folded::new(
-        &format!(r#"[{{"id":"u","role":"user","content":[{image}]}}]"#),
-        "{}",
-    )
-    .fold(
-        r#"[{"type":"TEXT_MESSAGE_START","messageId":"u","role":"user"},
+    Folded::new(&format!(r#"[{{"id":"u","role":"user","content":[{image}]}}]"#), "{}")
+        .fold(
+            r#"[{"type":"TEXT_MESSAGE_START","messageId":"u","role":"user"},
                 {"type":"TEXT_MESSAGE_CONTENT","messageId":"u","delta":"a"},
                 {"type":"TEXT_MESSAGE_CONTENT","messageId":"u","delta":"b"}]"#,
-    )
-    .quiet()
-    .holds(&format!(
-        r#"[{{"id":"u","role":"user","content":[{image},{{"type":"text","text":"ab"}}]}}]"#
-    ));
+        )
+        .quiet()
+        .holds(&format!(
+            r#"[{{"id":"u","role":"user","content":[{image},{{"type":"text","text":"ab"}}]}}]"#
+        ));
 }
 
 #[test]
@@ -249,10 +224,7 @@ fn text_for_an_activity_is_dropped() {
         r#"{"type":"REASONING_MESSAGE_START","messageId":"m","role":"reasoning"}"#,
         r#"{"type":"REASONING_MESSAGE_END","messageId":"m","metadata":{"k":1}}"#,
     ] {
-        folded
-            .fold(&format!("[{event}]"))
-            .warned("P-28", "/messageId", "activity")
-            .changed(&[]);
+        folded.fold(&format!("[{event}]")).warned("P-28", "/messageId", "activity").changed(&[]);
     }
     folded.holds(activity);
 }
@@ -266,15 +238,21 @@ fn text_for_a_message_that_a_snapshot_dropped_is_dropped_too() {
             {"type":"TOOL_CALL_START","toolCallId":"c","toolCallName":"n"},
             {"type":"MESSAGES_SNAPSHOT","messages":[]}]"#,
     );
-    folded
-        .fold(r#"[{"type":"TEXT_MESSAGE_CONTENT","messageId":"m","delta":"x"}]"#)
-        .warned("C-71", "/messageId", "\"m\"");
-    folded
-        .fold(r#"[{"type":"TOOL_CALL_ARGS","toolCallId":"c","delta":"{}"}]"#)
-        .warned("C-71", "/toolCallId", "\"c\"");
-    folded
-        .fold(r#"[{"type":"TEXT_MESSAGE_END","messageId":"m"}]"#)
-        .warned("C-71", "/messageId", "m");
+    folded.fold(r#"[{"type":"TEXT_MESSAGE_CONTENT","messageId":"m","delta":"x"}]"#).warned(
+        "C-71",
+        "/messageId",
+        "\"m\"",
+    );
+    folded.fold(r#"[{"type":"TOOL_CALL_ARGS","toolCallId":"c","delta":"{}"}]"#).warned(
+        "C-71",
+        "/toolCallId",
+        "\"c\"",
+    );
+    folded.fold(r#"[{"type":"TEXT_MESSAGE_END","messageId":"m"}]"#).warned(
+        "C-71",
+        "/messageId",
+        "m",
+    );
     folded.holds("[]");
 }
 
@@ -306,26 +284,14 @@ fn a_call_is_held_by_the_message_it_names() {
                 {"id":"c3","type":"function","function":{"name":"go","arguments":""}}]}]"#,
         );
     folded.changed(&[
-        Change::ToolCallStarted {
-            message: "m".into(),
-            tool_call: "c1".into(),
-        },
+        Change::ToolCallStarted { message: "m".into(), tool_call: "c1".into() },
         created("new", 2),
-        Change::ToolCallStarted {
-            message: "new".into(),
-            tool_call: "c2".into(),
-        },
+        Change::ToolCallStarted { message: "new".into(), tool_call: "c2".into() },
         created("c3", 3),
-        Change::ToolCallStarted {
-            message: "c3".into(),
-            tool_call: "c3".into(),
-        },
+        Change::ToolCallStarted { message: "c3".into(), tool_call: "c3".into() },
     ]);
     let (message, call) = folded.conversation.messages().find_call("c2").unwrap();
-    assert_eq!(
-        (message.id.as_str(), call.function.name.as_str()),
-        ("new", "find")
-    );
+    assert_eq!((message.id.as_str(), call.function.name.as_str()), ("new", "find"));
     // A message that comes to have the call's id goes on as any other.
     folded.fold(
         r#"[{"type":"TEXT_MESSAGE_START","messageId":"c3"},
@@ -357,10 +323,7 @@ fn a_call_that_names_another_kind_of_message_gets_its_own() {
         )
         .warned("P-28", "/toolCallId", "\"u\"");
     let (message, call) = folded.conversation.messages().find_call("u").unwrap();
-    assert_eq!(
-        (message.id.as_str(), call.function.arguments.as_str()),
-        ("u", "[]")
-    );
+    assert_eq!((message.id.as_str(), call.function.arguments.as_str()), ("u", "[]"));
     assert_eq!(folded.conversation.messages().len(), 3);
 }
 
@@ -379,43 +342,17 @@ fn fragments_of_arguments_belong_to_their_call() {
             {"type":"TOOL_CALL_END","toolCallId":"c2"}]"#,
         )
         .quiet();
-    let arguments = |id| {
-        &folded
-            .conversation
-            .messages()
-            .find_call(id)
-            .unwrap()
-            .1
-            .function
-            .arguments
-    };
-    assert_eq!(
-        (arguments("c1").as_str(), arguments("c2").as_str()),
-        ("{\"loc\":1}", "not json")
-    );
+    let arguments =
+        |id| &folded.conversation.messages().find_call(id).unwrap().1.function.arguments;
+    assert_eq!((arguments("c1").as_str(), arguments("c2").as_str()), ("{\"loc\":1}", "not json"));
     let m = || "m".into();
     assert_eq!(
         folded.changes[3..],
         [
-            Change::ArgumentsAppended {
-                message: m(),
-                tool_call: "c1".into(),
-                bytes: 5
-            },
-            Change::ArgumentsAppended {
-                message: m(),
-                tool_call: "c2".into(),
-                bytes: 8
-            },
-            Change::ArgumentsAppended {
-                message: m(),
-                tool_call: "c1".into(),
-                bytes: 4
-            },
-            Change::ToolCallEnded {
-                message: m(),
-                tool_call: "c2".into()
-            },
+            Change::ArgumentsAppended { message: m(), tool_call: "c1".into(), bytes: 5 },
+            Change::ArgumentsAppended { message: m(), tool_call: "c2".into(), bytes: 8 },
+            Change::ArgumentsAppended { message: m(), tool_call: "c1".into(), bytes: 4 },
+            Change::ToolCallEnded { message: m(), tool_call: "c2".into() },
         ]
     );
 }
@@ -459,12 +396,7 @@ fn a_result_goes_behind_its_call_and_the_results_there() {
             {"type":"TEXT_MESSAGE_CONTENT","messageId":"m2","delta":"Sum"}]"#,
         )
         .quiet();
-    let ids: Vec<_> = folded
-        .conversation
-        .messages()
-        .iter()
-        .filter_map(Message::id)
-        .collect();
+    let ids: Vec<_> = folded.conversation.messages().iter().filter_map(Message::id).collect();
     assert_eq!(ids, ["u", "m1", "r1", "r2", "m2", "r3"]);
     assert_eq!(folded.new_messages(), ["m1", "r1", "r2", "m2", "r3"]);
     let position = |change: &Change| match change {
@@ -498,9 +430,7 @@ fn a_result_with_an_id_that_is_taken_is_kept_and_told() {
     // P-28
     let result = r#"{"type":"TOOL_CALL_RESULT","messageId":"r","toolCallId":"c","content":"1"}"#;
     let mut folded = Folded::empty();
-    folded
-        .fold(&format!("[{result},{result}]"))
-        .warned("P-28", "/messageId", "\"r\"");
+    folded.fold(&format!("[{result},{result}]")).warned("P-28", "/messageId", "\"r\"");
     assert_eq!(folded.new_messages(), ["r", "r"]);
 }
 
@@ -515,14 +445,8 @@ fn pending_calls_are_those_started_and_not_answered() {
     for (outcome, pending) in [
         ("", vec!["c1", "c3"]),
         (r#","outcome":{"type":"success"}"#, vec!["c1", "c3"]),
-        (
-            r#","outcome":{"type":"success","pendingToolCallIds":[]}"#,
-            vec!["c1", "c3"],
-        ),
-        (
-            r#","outcome":{"type":"success","pendingToolCallIds":["c3"]}"#,
-            vec!["c3"],
-        ),
+        (r#","outcome":{"type":"success","pendingToolCallIds":[]}"#, vec!["c1", "c3"]),
+        (r#","outcome":{"type":"success","pendingToolCallIds":["c3"]}"#, vec!["c3"]),
         // A call that is to be approved waits for that.
         (
             r#","outcome":{"type":"interrupt","interrupts":[{"id":"i","reason":"approval","toolCallId":"c1"}]}"#,
@@ -546,11 +470,7 @@ fn a_pending_call_waits_until_a_tool_message_answers_it() {
     folded.begin("r2", "[]");
     let declares = r#","outcome":{"type":"success","pendingToolCallIds":["c2"]}"#;
     folded.fold(&run("r2", &call("c2"), declares));
-    assert_eq!(
-        folded.pending(),
-        ["c1", "c2"],
-        "what a run declares is its own"
-    );
+    assert_eq!(folded.pending(), ["c1", "c2"], "what a run declares is its own");
     folded
         .conversation
         .push(list(r#"[{"id":"a1","role":"tool","toolCallId":"c1","content":"1"}]"#).remove(0));
@@ -562,9 +482,7 @@ fn a_pending_call_waits_until_a_tool_message_answers_it() {
     );
     assert!(folded.pending().is_empty());
     // Nor does one that is no longer held.
-    folded
-        .fold(&call("c3"))
-        .fold(r#"[{"type":"MESSAGES_SNAPSHOT","messages":[]}]"#);
+    folded.fold(&call("c3")).fold(r#"[{"type":"MESSAGES_SNAPSHOT","messages":[]}]"#);
     assert!(folded.pending().is_empty());
 }
 
@@ -584,16 +502,9 @@ fn an_encrypted_value_is_stored_with_its_target() {
         )
     };
     folded
-        .fold(&value(
-            "message",
-            "u",
-            "one",
-            r#","encryptedValueType":"acme.sig""#,
-        ))
+        .fold(&value("message", "u", "one", r#","encryptedValueType":"acme.sig""#))
         .quiet()
-        .changed(&[Change::MessageChanged {
-            message: "u".into(),
-        }]);
+        .changed(&[Change::MessageChanged { message: "u".into() }]);
     folded.fold(&value("message", "t", "", "")).quiet();
     folded
         .fold(&value("tool-call", "c", "two", r#","encryptedValueType":"acme.sig""#))
@@ -605,20 +516,10 @@ fn an_encrypted_value_is_stored_with_its_target() {
                 {"id":"m","role":"assistant","toolCalls":[{"id":"c","type":"function",
                     "function":{"name":"n","arguments":""},"encryptedValue":"two","encryptedValueType":"acme.sig"}]}]"#,
         );
-    folded
-        .fold(&value("message", "u", "three", ""))
-        .fold(&value("tool-call", "c", "four", ""));
+    folded.fold(&value("message", "u", "three", "")).fold(&value("tool-call", "c", "four", ""));
     let messages = folded.conversation.messages();
-    assert!(
-        messages[0]
-            .to_json()
-            .ends_with(r#""encryptedValue":"three"}"#)
-    );
-    assert!(
-        messages[2]
-            .to_json()
-            .ends_with(r#""encryptedValue":"four"}]}"#)
-    );
+    assert!(messages[0].to_json().ends_with(r#""encryptedValue":"three"}"#));
+    assert!(messages[2].to_json().ends_with(r#""encryptedValue":"four"}]}"#));
     // C-61: the snapshot's copy replaces the message, its value included.
     folded.fold(
         r#"[{"type":"MESSAGES_SNAPSHOT","messages":[{"id":"u","role":"user","content":""}]}]"#,
@@ -688,17 +589,11 @@ fn reasoning_and_activity_stay_where_the_snapshot_has_none() {
     let start = format!("[{reasoning},{gone},{activity}]");
     let snapshot =
         |messages: &str| format!(r#"[{{"type":"MESSAGES_SNAPSHOT","messages":[{messages}]}}]"#);
-    Folded::new(&start, "{}")
-        .fold(&snapshot(""))
-        .holds(&format!("[{reasoning},{activity}]"));
+    Folded::new(&start, "{}").fold(&snapshot("")).holds(&format!("[{reasoning},{activity}]"));
     let other = r#"{"id":"act2","role":"activity","activityType":"plan","content":{}}"#;
-    Folded::new(&start, "{}")
-        .fold(&snapshot(other))
-        .holds(&format!("[{reasoning},{other}]"));
+    Folded::new(&start, "{}").fold(&snapshot(other)).holds(&format!("[{reasoning},{other}]"));
     let other = r#"{"id":"r2","role":"reasoning","content":""}"#;
-    Folded::new(&start, "{}")
-        .fold(&snapshot(other))
-        .holds(&format!("[{activity},{other}]"));
+    Folded::new(&start, "{}").fold(&snapshot(other)).holds(&format!("[{activity},{other}]"));
     // Under patches too.
     Folded::new(&start, "{}")
         .fold(r#"[{"type":"ACTIVITY_DELTA","messageId":"act","activityType":"plan","patch":[{"op":"replace","path":"/done","value":1}]}]"#)
@@ -738,9 +633,7 @@ fn a_state_snapshot_replaces_whatever_its_value() {
     let mut folded = Folded::new("[]", r#"{"a":1}"#);
     for state in ["null", "0", "false", r#""""#, "[]", r#"{"b":1.50}"#] {
         folded
-            .fold(&format!(
-                r#"[{{"type":"STATE_SNAPSHOT","snapshot":{state}}}]"#
-            ))
+            .fold(&format!(r#"[{{"type":"STATE_SNAPSHOT","snapshot":{state}}}]"#))
             .quiet()
             .changed(&[Change::StateReplaced])
             .state(&state.replace("1.50", "1.5"));
@@ -765,9 +658,7 @@ fn a_state_delta_applies_as_a_whole_or_not_at_all() {
         )
         .quiet()
         .changed(&[Change::StatePatched {
-            paths: ["/list/-", "/list/0", "/first"]
-                .map(|path| path.parse().unwrap())
-                .into(),
+            paths: ["/list/-", "/list/0", "/first"].map(|path| path.parse().unwrap()).into(),
         }])
         .state(r#"{"list":[2],"first":1}"#);
     folded
@@ -779,10 +670,7 @@ fn a_state_delta_applies_as_a_whole_or_not_at_all() {
         .warned("C-67", "/delta/1", r#"replace "/steps""#)
         .changed(&[])
         .state(r#"{"list":[2],"first":1}"#);
-    folded
-        .fold(r#"[{"type":"STATE_DELTA","delta":[]}]"#)
-        .quiet()
-        .changed(&[]);
+    folded.fold(r#"[{"type":"STATE_DELTA","delta":[]}]"#).quiet().changed(&[]);
     folded
         .fold(r#"[{"type":"STATE_SNAPSHOT","snapshot":{"steps":["a"]}}]"#)
         .quiet()
@@ -804,18 +692,15 @@ fn an_unknown_patch_operation_is_dropped_and_the_rest_applies() {
 #[test]
 fn patches_stay_within_their_limits() {
     let mut folded = Folded::empty();
-    folded.conversation = folded
-        .conversation
-        .with_patch_limits(PatchLimits::default().with_size(20));
+    folded.conversation =
+        folded.conversation.with_patch_limits(PatchLimits::default().with_size(20));
     let add = |value: &str| {
         format!(
             r#"[{{"type":"STATE_DELTA","delta":[{{"op":"add","path":"/a","value":"{value}"}}]}}]"#
         )
     };
     folded.fold(&add("12345678901")).quiet();
-    folded
-        .fold(&add("123456789012"))
-        .warned("C-67", "/delta/0", "20 bytes");
+    folded.fold(&add("123456789012")).warned("C-67", "/delta/0", "20 bytes");
 }
 
 // Activity.
@@ -866,9 +751,11 @@ fn an_activity_snapshot_on_another_message_takes_its_place() {
             {"id":"u","role":"user","content":""}]"#,
     );
     assert!(folded.pending().is_empty());
-    folded
-        .fold(r#"[{"type":"TOOL_CALL_ARGS","toolCallId":"c","delta":"{}"}]"#)
-        .warned("C-71", "/toolCallId", "\"c\"");
+    folded.fold(r#"[{"type":"TOOL_CALL_ARGS","toolCallId":"c","delta":"{}"}]"#).warned(
+        "C-71",
+        "/toolCallId",
+        "\"c\"",
+    );
 }
 
 #[test]
@@ -895,37 +782,23 @@ fn an_activity_delta_patches_content_and_sets_the_type() {
     // Read, then patched again, then read again.
     let text = |folded: &Folded| folded.conversation.messages()[0].to_json();
     assert!(text(&folded).contains(r#""activityType":"card","content":{"n":1,"z":[1.0]}"#));
-    folded
-        .fold(&delta(
-            "card",
-            r#"{"op":"remove","path":"/z"}"#,
-            r#","metadata":{"m":0}"#,
-        ))
-        .quiet();
+    folded.fold(&delta("card", r#"{"op":"remove","path":"/z"}"#, r#","metadata":{"m":0}"#)).quiet();
     assert!(text(&folded).contains(r#""content":{"n":1},"metadata":{"k":1,"m":0}"#));
     // A patch that fails leaves content and type; the metadata is the event's own.
     folded
-        .fold(&delta(
-            "plan",
-            r#"{"op":"remove","path":"/z"}"#,
-            r#","metadata":{"m":1}"#,
-        ))
+        .fold(&delta("plan", r#"{"op":"remove","path":"/z"}"#, r#","metadata":{"m":1}"#))
         .warned("C-67", "/patch/0", r#"no member "z""#)
-        .changed(&[Change::MessageChanged {
-            message: "a".into(),
-        }]);
+        .changed(&[Change::MessageChanged { message: "a".into() }]);
     assert!(
         text(&folded)
             .contains(r#""activityType":"card","content":{"n":1},"metadata":{"k":1,"m":1}"#)
     );
     // P-50
-    folded
-        .fold(&delta(
-            "card",
-            r#"{"op":"replace","path":"","value":7}"#,
-            "",
-        ))
-        .warned("C-67", "/patch/0", "stay an object");
+    folded.fold(&delta("card", r#"{"op":"replace","path":"","value":7}"#, "")).warned(
+        "C-67",
+        "/patch/0",
+        "stay an object",
+    );
     folded.fold(&delta("list", "", "")).quiet();
     folded.fold(r#"[{"type":"ACTIVITY_SNAPSHOT","messageId":"a","activityType":"x","content":{},"replace":false,"metadata":{"z":1}}]"#);
     folded.holds(
@@ -956,14 +829,8 @@ fn what_is_not_patched_keeps_its_text() {
     let text = format!(
         r#"{{"type":"ACTIVITY_SNAPSHOT","messageId":"a","activityType":"x","content":{content}}}"#
     );
-    folded
-        .conversation
-        .apply(&Event::from_json_exact(&text).unwrap(), &mut applied);
-    assert!(
-        folded.conversation.messages()[0]
-            .to_json()
-            .contains(content)
-    );
+    folded.conversation.apply(&Event::from_json_exact(&text).unwrap(), &mut applied);
+    assert!(folded.conversation.messages()[0].to_json().contains(content));
 }
 
 // Metadata.
@@ -1007,43 +874,23 @@ fn a_run_ends_in_one_of_five_ways() {
     // C-11, C-13, C-15, C-16
     for (finish, ending, word) in [
         ("", Ending::Completed, "completed"),
-        (
-            r#","outcome":{"type":"success"}"#,
-            Ending::Completed,
-            "completed",
-        ),
-        (
-            r#","outcome":{"type":"something-new"}"#,
-            Ending::Completed,
-            "completed",
-        ),
+        (r#","outcome":{"type":"success"}"#, Ending::Completed, "completed"),
+        (r#","outcome":{"type":"something-new"}"#, Ending::Completed, "completed"),
         (
             r#","outcome":{"type":"interrupt","interrupts":[{"id":"i","reason":"r"}]}"#,
             Ending::Interrupted,
             "interrupted",
         ),
-        (
-            r#","outcome":{"type":"cancelled"}"#,
-            Ending::Cancelled,
-            "cancelled",
-        ),
+        (r#","outcome":{"type":"cancelled"}"#, Ending::Cancelled, "cancelled"),
     ] {
         let mut folded = Folded::empty();
         folded.fold(r#"[{"type":"RUN_STARTED","threadId":"t","runId":"r"}]"#);
-        folded.changed(&[Change::RunStarted {
-            thread: "t".into(),
-            run: "r".into(),
-        }]);
+        folded.changed(&[Change::RunStarted { thread: "t".into(), run: "r".into() }]);
         assert_eq!(folded.conversation.ending(), None);
-        folded.fold(&format!(
-            r#"[{{"type":"RUN_FINISHED","threadId":"t","runId":"r"{finish}}}]"#
-        ));
+        folded.fold(&format!(r#"[{{"type":"RUN_FINISHED","threadId":"t","runId":"r"{finish}}}]"#));
         assert_eq!(folded.changes.last(), Some(&Change::RunEnded { ending }));
         assert_eq!(folded.conversation.ending(), Some(ending));
-        assert_eq!(
-            (ending.as_str(), folded.conversation.end_exchange()),
-            (word, ending)
-        );
+        assert_eq!((ending.as_str(), folded.conversation.end_exchange()), (word, ending));
     }
     let mut folded = Folded::empty();
     folded.fold(r#"[{"type":"RUN_ERROR","message":"no model"}]"#);
@@ -1069,10 +916,7 @@ fn a_stream_that_stops_is_no_success_and_what_came_stays() {
     folded.begin("r2", "[]").fold(&run("r2", "", ""));
     folded.fold(r#"[{"type":"RUN_STARTED","threadId":"t","runId":"r3"}]"#);
     assert_eq!(folded.conversation.end_exchange(), Ending::Truncated);
-    assert_eq!(
-        Folded::empty().conversation.end_exchange(),
-        Ending::Truncated
-    );
+    assert_eq!(Folded::empty().conversation.end_exchange(), Ending::Truncated);
 }
 
 #[test]
@@ -1080,9 +924,9 @@ fn an_error_after_the_end_counts() {
     // C-4; what the run has used is not counted twice.
     let mut folded = Folded::empty();
     let usage = r#","usage":[{"model":"m","inputTokens":10,"outputTokens":1}]"#;
-    folded.fold(&run("r", "", usage)).fold(&format!(
-        r#"[{{"type":"RUN_ERROR","message":"late"{usage}}}]"#
-    ));
+    folded
+        .fold(&run("r", "", usage))
+        .fold(&format!(r#"[{{"type":"RUN_ERROR","message":"late"{usage}}}]"#));
     assert_eq!(folded.conversation.ending(), Some(Ending::Failed));
     assert_eq!(folded.conversation.usage()[0].input_tokens, Some(10.into()));
 }
@@ -1093,28 +937,16 @@ fn usage_adds_up_over_runs_by_provider_and_model() {
     let mut folded = Folded::empty();
     folded.fold(&run("r1", "", r#","usage":[{"model":"a","inputTokens":1,"outputTokens":2},{"model":"b","inputTokens":5}]"#));
     folded.begin("r2", "[]");
-    folded.fold(&run(
-        "r2",
-        "",
-        r#","usage":[{"model":"a","inputTokens":10}]"#,
-    ));
+    folded.fold(&run("r2", "", r#","usage":[{"model":"a","inputTokens":10}]"#));
     folded.fold(
         r#"[{"type":"RUN_STARTED","threadId":"t","runId":"r3"},
             {"type":"RUN_ERROR","message":"x","usage":[{"model":"a","inputTokens":100}]}]"#,
     );
     assert!(folded.changes.contains(&Change::UsageChanged));
-    let usage: Vec<_> = folded
-        .conversation
-        .usage()
-        .iter()
-        .map(ToJson::to_json)
-        .collect();
+    let usage: Vec<_> = folded.conversation.usage().iter().map(ToJson::to_json).collect();
     assert_eq!(
         usage,
-        [
-            r#"{"model":"a","inputTokens":111,"outputTokens":2}"#,
-            r#"{"model":"b","inputTokens":5}"#
-        ]
+        [r#"{"model":"a","inputTokens":111,"outputTokens":2}"#, r#"{"model":"b","inputTokens":5}"#]
     );
 }
 
@@ -1129,9 +961,7 @@ fn the_result_is_that_of_the_last_success() {
     assert_eq!(result(&folded).as_deref(), Some(r#"{"ok":true}"#));
     folded.fold(&run("r4", "", ""));
     assert_eq!(result(&folded), None);
-    folded
-        .fold(&run("r5", "", r#","result":0"#))
-        .begin("r6", "[]");
+    folded.fold(&run("r5", "", r#","result":0"#)).begin("r6", "[]");
     assert_eq!(result(&folded), None, "each exchange has its own");
 }
 
@@ -1172,14 +1002,8 @@ fn an_echoed_input_adds_what_is_not_held() {
 fn interrupts_stay_open_until_a_run_that_answers_them_finishes() {
     // C-85, C-86, C-89
     let asks = |ids: &[&str]| {
-        let all: Vec<_> = ids
-            .iter()
-            .map(|id| format!(r#"{{"id":"{id}","reason":"r"}}"#))
-            .collect();
-        format!(
-            r#","outcome":{{"type":"interrupt","interrupts":[{}]}}"#,
-            all.join(",")
-        )
+        let all: Vec<_> = ids.iter().map(|id| format!(r#"{{"id":"{id}","reason":"r"}}"#)).collect();
+        format!(r#","outcome":{{"type":"interrupt","interrupts":[{}]}}"#, all.join(","))
     };
     let mut folded = Folded::empty();
     folded.fold(&run("r1", "", &asks(&["i1", "i2"])));
@@ -1222,39 +1046,27 @@ fn a_conversation_goes_on_from_where_it_was() {
     .unwrap();
     let mut conversation = Conversation::from_input(&input)
         .unwrap()
-        .with_open_interrupts(vec![
-            Interrupt::new("i", "approval"),
-            Interrupt::new("j", "input"),
-        ]);
+        .with_open_interrupts(vec![Interrupt::new("i", "approval"), Interrupt::new("j", "input")]);
     assert_eq!(conversation.state().to_string(), r#"{"n":1}"#);
     assert_eq!(conversation.messages().len(), 1);
     let mut applied = Applied::default();
     for event in serde_json::from_str::<Vec<Event>>(&run("r", "", "")).unwrap() {
         conversation.apply(&event, &mut applied);
     }
-    assert_eq!(
-        conversation.open_interrupts(),
-        [Interrupt::new("j", "input")]
-    );
+    assert_eq!(conversation.open_interrupts(), [Interrupt::new("j", "input")]);
 
     conversation.set_messages(list(
         r#"[{"id":"h","role":"user","content":"hi"},{"id":"n","role":"user","content":""}]"#,
     ));
     conversation.set_state(Value::parse("[]").unwrap());
-    let new: Vec<_> = conversation
-        .new_messages()
-        .map(ToString::to_string)
-        .collect();
+    let new: Vec<_> = conversation.new_messages().map(ToString::to_string).collect();
     assert_eq!(
         (conversation.state().to_string().as_str(), &new[..]),
         ("[]", &["n".to_owned()][..])
     );
 
     let bare = RunAgentInput::new("t", "r", Vec::new());
-    assert_eq!(
-        Conversation::from_input(&bare).unwrap().state().to_string(),
-        "{}"
-    );
+    assert_eq!(Conversation::from_input(&bare).unwrap().state().to_string(), "{}");
 }
 
 #[test]
@@ -1265,10 +1077,7 @@ fn chunks_are_expanded_elsewhere() {
         r#"{"type":"TOOL_CALL_CHUNK","toolCallId":"c","toolCallName":"n"}"#,
         r#"{"type":"REASONING_MESSAGE_CHUNK","messageId":"m","delta":"x"}"#,
     ] {
-        Folded::empty()
-            .fold(&format!("[{event}]"))
-            .warned("C-43", "", "expanded")
-            .holds("[]");
+        Folded::empty().fold(&format!("[{event}]")).warned("C-43", "", "expanded").holds("[]");
     }
 }
 

@@ -59,13 +59,8 @@ fn recorded_runs_leave_what_they_left() {
 /// within a character, which the recording writes in a way that no longer tells.
 fn can_be_folded(vector: &Value) -> bool {
     let script = vector["input"]["subscriberScript"].as_array();
-    let scripted = script
-        .into_iter()
-        .flatten()
-        .any(|step| step.get("return").is_some());
-    let lone = vector["expect"]["flags"]
-        .to_string()
-        .contains("loneSurrogates");
+    let scripted = script.into_iter().flatten().any(|step| step.get("return").is_some());
+    let lone = vector["expect"]["flags"].to_string().contains("loneSurrogates");
     vector["kind"] == "run" && !scripted && !lone
 }
 
@@ -91,23 +86,15 @@ fn fold(vector: &Value) -> (usize, Vec<String>) {
         if let Some(held) = expected.get_mut("messages") {
             *held = messages(held).iter().map(written).collect();
         }
-        messages(&run["addMessages"])
-            .into_iter()
-            .for_each(|message| conversation.push(message));
-        let resume = run["runInput"]["resume"]
-            .as_array()
-            .cloned()
-            .unwrap_or_default();
+        messages(&run["addMessages"]).into_iter().for_each(|message| conversation.push(message));
+        let resume = run["runInput"]["resume"].as_array().cloned().unwrap_or_default();
         let resume: Vec<ResumeEntry> = resume.iter().map(read).collect();
         let run = run["runInput"]["runId"].as_str().unwrap_or("run-1");
         conversation.begin_exchange(&RunId::from(run), &resume);
         let mut shadow = Shadow::new(&conversation);
         let mut applied = Applied::default();
         for event in expected["delivered"].as_array().into_iter().flatten() {
-            let event: Event = EventReader::new()
-                .tolerant(&event.to_string())
-                .unwrap()
-                .value;
+            let event: Event = EventReader::new().tolerant(&event.to_string()).unwrap().value;
             conversation.apply(&event, &mut applied);
             all.extend(shadow.follow(&conversation, &applied));
         }
@@ -118,10 +105,7 @@ fn fold(vector: &Value) -> (usize, Vec<String>) {
 
 /// The one run of a line, or each of several.
 fn each_run(side: &Value) -> Vec<Value> {
-    side["runs"]
-        .as_array()
-        .cloned()
-        .unwrap_or_else(|| vec![side.clone()])
+    side["runs"].as_array().cloned().unwrap_or_else(|| vec![side.clone()])
 }
 
 fn compared(conversation: &mut Conversation, expected: &Value) -> Vec<String> {
@@ -135,9 +119,7 @@ fn compared(conversation: &mut Conversation, expected: &Value) -> Vec<String> {
     if expected["outcome"] == "completed" {
         let new: Vec<_> = conversation.new_messages().map(|id| id.as_str()).collect();
         found["newMessages"] = json!(new);
-        found["result"] = conversation
-            .result()
-            .map_or(Value::Null, |json| tree(json.as_str()));
+        found["result"] = conversation.result().map_or(Value::Null, |json| tree(json.as_str()));
         fields.push("newMessages");
         let result = expected.get("result").unwrap_or(&Value::Null);
         let result = differences("result", result, &found["result"]);
@@ -153,12 +135,8 @@ fn compared(conversation: &mut Conversation, expected: &Value) -> Vec<String> {
         Ending::Truncated => "none",
     });
     fields.push("runOutcome");
-    let fields = fields
-        .into_iter()
-        .filter_map(|field| Some((field, expected.get(field)?)));
-    fields
-        .flat_map(|(field, expected)| differences(field, expected, &found[field]))
-        .collect()
+    let fields = fields.into_iter().filter_map(|field| Some((field, expected.get(field)?)));
+    fields.flat_map(|(field, expected)| differences(field, expected, &found[field])).collect()
 }
 
 #[test]
@@ -177,44 +155,27 @@ fn published_streams_leave_what_they_must() {
             continue;
         }
         let input = stream["input"].clone();
-        let mut conversation = Conversation::new(
-            messages(&input["messages"]),
-            json::Value::parse("{}").unwrap(),
-        );
+        let mut conversation =
+            Conversation::new(messages(&input["messages"]), json::Value::parse("{}").unwrap());
         let mut shadow = Shadow::new(&conversation);
         let (mut applied, mut warnings) = (Applied::default(), Vec::new());
         for event in stream["stream"].as_array().unwrap() {
-            let event = EventReader::new()
-                .tolerant(&event.to_string())
-                .unwrap()
-                .value;
+            let event = EventReader::new().tolerant(&event.to_string()).unwrap().value;
             conversation.apply(&event, &mut applied);
-            assert_eq!(
-                shadow.follow(&conversation, &applied),
-                None,
-                "{}",
-                path.display()
-            );
+            assert_eq!(shadow.follow(&conversation, &applied), None, "{}", path.display());
             warnings.extend(applied.warnings.iter().map(ToString::to_string));
         }
         let mut expect = stream["expect"].clone();
         if let Some(more) = stream["expectOverrides"]["typescript"].as_object() {
             expect.as_object_mut().unwrap().extend(more.clone());
         }
-        let held = conversation
-            .messages()
-            .iter()
-            .map(written)
-            .collect::<Vec<_>>();
+        let held = conversation.messages().iter().map(written).collect::<Vec<_>>();
         let state = tree(conversation.state().to_json().as_str());
         let name = &stream["name"];
         if let Some(count) = expect.get("messageCount") {
             assert_eq!(count, held.len(), "{name}");
         }
-        assert!(
-            contains(&json!(held), &expect["messages"]),
-            "{name}: {held:?}"
-        );
+        assert!(contains(&json!(held), &expect["messages"]), "{name}: {held:?}");
         assert!(contains(&state, &expect["state"]), "{name}: {state}");
         if expect["noWarnings"] == true {
             assert_eq!(warnings, Vec::<String>::new(), "{name}");
@@ -230,9 +191,7 @@ fn needs_other_stages(stream: &Value) -> bool {
     let types: Vec<_> = types.filter_map(|event| event["type"].as_str()).collect();
     stream["expect"]["outcome"] != "completed"
         || stream.get("client").is_some()
-        || types
-            .iter()
-            .any(|name| name.ends_with("_CHUNK") || name.starts_with("THINKING"))
+        || types.iter().any(|name| name.ends_with("_CHUNK") || name.starts_with("THINKING"))
 }
 
 /// Whether a value has what is asked for: arrays of the same length, objects on the named keys.

@@ -27,11 +27,7 @@ impl LiveActivity {
         let content = Document::new(Value::try_from(&*message.content)?);
         let mut message = message.clone();
         message.content = JsonObject::empty();
-        Ok(Self {
-            message,
-            content,
-            view: OnceLock::new(),
-        })
+        Ok(Self { message, content, view: OnceLock::new() })
     }
 
     /// The message as it is now.

@@ -136,11 +136,7 @@ impl Conversation {
             | Event::ToolCallChunk(_)
             | Event::ReasoningMessageChunk(_) => {
                 let name = event.type_name();
-                applied.warn(
-                    "C-43",
-                    "",
-                    format!("{name} was not expanded, and is left out"),
-                );
+                applied.warn("C-43", "", format!("{name} was not expanded, and is left out"));
             }
             // Steps, subagents, spans of reasoning, RAW and CUSTOM change nothing that is held here.
             _ => {}

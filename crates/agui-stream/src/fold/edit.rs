@@ -59,10 +59,7 @@ pub(super) fn encrypted_mut(
 ) -> Option<(&mut Option<String>, &mut Option<String>)> {
     macro_rules! fields {
         ($message:expr) => {
-            (
-                &mut $message.encrypted_value,
-                &mut $message.encrypted_value_type,
-            )
+            (&mut $message.encrypted_value, &mut $message.encrypted_value_type)
         };
     }
     Some(match message {

@@ -59,10 +59,7 @@ impl Conversation {
         if self.messages.key(id).is_none() {
             let position = self.messages.len();
             self.messages.push(make());
-            applied.change(Change::MessageCreated {
-                message: id.clone(),
-                position,
-            });
+            applied.change(Change::MessageCreated { message: id.clone(), position });
         }
         if let Some(key) = self.text_key(id, applied) {
             self.merge_metadata(key, id, base, applied);
@@ -83,10 +80,7 @@ impl Conversation {
         if let Some(message) = self.messages.at_mut(key) {
             edit::append(message, delta);
             if !delta.is_empty() {
-                applied.change(Change::TextAppended {
-                    message: id.clone(),
-                    bytes: delta.len(),
-                });
+                applied.change(Change::TextAppended { message: id.clone(), bytes: delta.len() });
             }
         }
         self.merge_metadata(key, id, base, applied);
@@ -96,9 +90,7 @@ impl Conversation {
     pub(super) fn text_end(&mut self, id: &MessageId, base: &EventBase, applied: &mut Applied) {
         if let Some(key) = self.text_key(id, applied) {
             self.merge_metadata(key, id, base, applied);
-            applied.change(Change::TextEnded {
-                message: id.clone(),
-            });
+            applied.change(Change::TextEnded { message: id.clone() });
         }
     }
 
@@ -177,10 +169,7 @@ impl Conversation {
         let mut message = AssistantMessage::new(id);
         message.subagent_run_id = event.subagent_run_id.clone();
         let position = self.messages.len();
-        applied.change(Change::MessageCreated {
-            message: id.clone(),
-            position,
-        });
+        applied.change(Change::MessageCreated { message: id.clone(), position });
         self.messages.push(message.into())
     }
 
@@ -243,10 +232,7 @@ impl Conversation {
         let position = holder.map_or(self.messages.len(), |(key, _)| self.messages.behind(key));
         self.messages.insert(position, message.into());
         self.pending_answered(call);
-        applied.change(Change::MessageCreated {
-            message: id.clone(),
-            position,
-        });
+        applied.change(Change::MessageCreated { message: id.clone(), position });
     }
 
     /// `REASONING_ENCRYPTED_VALUE`: stored with its target, to be returned as it is (C-59).
@@ -302,9 +288,7 @@ impl Conversation {
         };
         if let Some(held) = self.messages.at_mut(key).and_then(edit::metadata_mut) {
             edit::merge(held, newer);
-            applied.change(Change::MessageChanged {
-                message: id.clone(),
-            });
+            applied.change(Change::MessageChanged { message: id.clone() });
         }
     }
 

@@ -199,11 +199,7 @@ impl Messages {
         };
         let new = !id.as_ref().is_some_and(known);
         let key = self.slots.len();
-        self.slots.push(Slot {
-            id,
-            new,
-            held: Held::Plain(message),
-        });
+        self.slots.push(Slot { id, new, held: Held::Plain(message) });
         self.order.insert(position, key);
         self.enter(key);
         key
@@ -226,9 +222,7 @@ impl Messages {
         let behind = holder.map_or(self.len(), |position| position + 1);
         let results = self.order[behind..].iter();
         behind
-            + results
-                .take_while(|key| matches!(self.plain(**key), Some(Message::Tool(_))))
-                .count()
+            + results.take_while(|key| matches!(self.plain(**key), Some(Message::Tool(_)))).count()
     }
 
     /// Makes these the messages the producer owns (C-71, section 11): each held one that is among
@@ -240,15 +234,12 @@ impl Messages {
         let has_reasoning = has(|message| matches!(message, Message::Reasoning(_)));
         let ids: Vec<_> = snapshot.iter().map(Message::id).collect();
         let with_id = ids.iter().zip(snapshot);
-        let restated: HashMap<&MessageId, &Message> = with_id
-            .filter_map(|(id, message)| Some((id.as_ref()?, message)))
-            .collect();
+        let restated: HashMap<&MessageId, &Message> =
+            with_id.filter_map(|(id, message)| Some((id.as_ref()?, message))).collect();
 
         let mut held = HashSet::new();
-        let mut slots: Vec<Option<Slot>> = std::mem::take(&mut self.slots)
-            .into_iter()
-            .map(Some)
-            .collect();
+        let mut slots: Vec<Option<Slot>> =
+            std::mem::take(&mut self.slots).into_iter().map(Some).collect();
         let order = std::mem::take(&mut self.order);
         for mut slot in order.into_iter().filter_map(|key| slots[key].take()) {
             let restated = slot.id.as_ref().and_then(|id| restated.get_key_value(id));
@@ -257,9 +248,7 @@ impl Messages {
                     held.insert(*id);
                     if slot.message() != *message {
                         slot.held = Held::Plain((*message).clone());
-                        applied.change(Change::MessageReplaced {
-                            message: (*id).clone(),
-                        });
+                        applied.change(Change::MessageReplaced { message: (*id).clone() });
                     }
                     true
                 }
@@ -271,9 +260,7 @@ impl Messages {
                 self.order.push(self.slots.len());
                 self.slots.push(slot);
             } else if let Some(id) = slot.id {
-                applied.change(Change::MessageRemoved {
-                    message: id.clone(),
-                });
+                applied.change(Change::MessageRemoved { message: id.clone() });
                 if !slot.new {
                     self.gone.insert(id);
                 }
@@ -287,21 +274,14 @@ impl Messages {
             self.push(message.clone());
             if let Some(id) = id {
                 let position = self.len() - 1;
-                applied.change(Change::MessageCreated {
-                    message: id.clone(),
-                    position,
-                });
+                applied.change(Change::MessageCreated { message: id.clone(), position });
             }
         }
     }
 
     /// Replaces them all.
     pub(super) fn set(&mut self, messages: Vec<Message>) {
-        let before = self
-            .slots
-            .drain(..)
-            .filter(|slot| !slot.new)
-            .filter_map(|slot| slot.id);
+        let before = self.slots.drain(..).filter(|slot| !slot.new).filter_map(|slot| slot.id);
         self.gone.extend(before);
         self.order.clear();
         self.ids.clear();
@@ -320,9 +300,7 @@ impl Messages {
     /// The ids of the messages that were not there when the exchange began, in order.
     pub(super) fn new_ids(&self) -> impl Iterator<Item = &MessageId> {
         let slots = self.order.iter().map(|key| &self.slots[*key]);
-        slots
-            .filter(|slot| slot.new)
-            .filter_map(|slot| slot.id.as_ref())
+        slots.filter(|slot| slot.new).filter_map(|slot| slot.id.as_ref())
     }
 
     /// Makes the indexes again.

@@ -22,11 +22,7 @@ impl Conversation {
         let Some(input) = &event.input else {
             return;
         };
-        let answers = input
-            .resume
-            .iter()
-            .flatten()
-            .map(|entry| entry.interrupt_id.clone());
+        let answers = input.resume.iter().flatten().map(|entry| entry.interrupt_id.clone());
         self.answered.extend(answers);
         for message in &input.messages {
             let Some(id) = message.id().filter(|id| self.messages.key(id).is_none()) else {
@@ -34,10 +30,7 @@ impl Conversation {
             };
             let position = self.messages.len();
             self.push(message.clone());
-            applied.change(Change::MessageCreated {
-                message: id,
-                position,
-            });
+            applied.change(Change::MessageCreated { message: id, position });
         }
     }
 
@@ -60,11 +53,7 @@ impl Conversation {
         if let Some(RunFinishedOutcome::Interrupt(outcome)) = &event.outcome {
             changed = true;
             for interrupt in outcome.interrupts.iter() {
-                match self
-                    .open_interrupts
-                    .iter_mut()
-                    .find(|open| open.id == interrupt.id)
-                {
+                match self.open_interrupts.iter_mut().find(|open| open.id == interrupt.id) {
                     Some(open) => *open = interrupt.clone(),
                     None => self.open_interrupts.push(interrupt.clone()),
                 }
@@ -84,9 +73,7 @@ impl Conversation {
         self.ending = Some(Ending::Failed);
         self.answered.clear();
         self.add_usage(event.usage.as_deref(), applied);
-        applied.change(Change::RunEnded {
-            ending: Ending::Failed,
-        });
+        applied.change(Change::RunEnded { ending: Ending::Failed });
     }
 
     /// Adds what the run at hand has used. Should it report a second time, that report counts

@@ -44,10 +44,7 @@ impl Conversation {
     /// `MESSAGES_SNAPSHOT`: reconciles (C-71), and answers the calls that it holds results of.
     pub(super) fn messages_snapshot(&mut self, event: &MessagesSnapshot, applied: &mut Applied) {
         self.messages.reconcile(&event.messages, applied);
-        event
-            .messages
-            .iter()
-            .for_each(|message| self.answer(message));
+        event.messages.iter().for_each(|message| self.answer(message));
         self.drop_pending_without_call();
     }
 
@@ -62,9 +59,7 @@ impl Conversation {
             match (activity, newer) {
                 (Some(activity), Some(newer)) => {
                     edit::merge(&mut activity.metadata, newer);
-                    applied.change(Change::MessageChanged {
-                        message: id.clone(),
-                    });
+                    applied.change(Change::MessageChanged { message: id.clone() });
                 }
                 (Some(_), None) => {}
                 (None, _) => {
@@ -84,10 +79,7 @@ impl Conversation {
         let Some(key) = key else {
             let position = self.messages.len();
             self.messages.push(message.into());
-            return applied.change(Change::MessageCreated {
-                message: id.clone(),
-                position,
-            });
+            return applied.change(Change::MessageCreated { message: id.clone(), position });
         };
         let other = self.messages.activity_mut(key).is_none();
         if other {
@@ -102,9 +94,7 @@ impl Conversation {
         if other {
             self.drop_pending_without_call();
         }
-        applied.change(Change::MessageReplaced {
-            message: id.clone(),
-        });
+        applied.change(Change::MessageReplaced { message: id.clone() });
     }
 
     /// `ACTIVITY_DELTA`: patches the content and sets the type (C-73). The metadata is the event's
@@ -128,22 +118,14 @@ impl Conversation {
             (event.base.metadata(), self.messages.activity_mut(key))
         {
             edit::merge(&mut activity.metadata, newer);
-            applied.change(Change::MessageChanged {
-                message: id.clone(),
-            });
+            applied.change(Change::MessageChanged { message: id.clone() });
         }
         let kept = "the activity's content stays as it was";
         match self.messages.live_mut(key) {
             Some(Ok(activity)) => {
-                match activity
-                    .content_mut()
-                    .apply_to_object(&event.patch, &self.limits)
-                {
+                match activity.content_mut().apply_to_object(&event.patch, &self.limits) {
                     Ok(()) => {
-                        activity
-                            .message_mut()
-                            .activity_type
-                            .clone_from(&event.activity_type);
+                        activity.message_mut().activity_type.clone_from(&event.activity_type);
                         let (message, paths) = (id.clone(), changed(&event.patch));
                         applied.change(Change::ActivityPatched { message, paths });
                     }

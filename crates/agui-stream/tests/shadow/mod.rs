@@ -46,20 +46,14 @@ impl Shadow {
                     self.read_again(conversation, message.as_str());
                 }
                 Change::MessageRemoved { message } => {
-                    let at = self
-                        .messages
-                        .iter()
-                        .position(|(id, _)| *message == id.as_str());
+                    let at = self.messages.iter().position(|(id, _)| *message == id.as_str());
                     let Some(at) = at else {
                         return Some(format!("{change:?} was not there"));
                     };
                     self.messages.remove(at);
                 }
                 Change::TextAppended { message, bytes } => {
-                    let text = self
-                        .messages
-                        .iter_mut()
-                        .find(|(id, _)| *message == id.as_str());
+                    let text = self.messages.iter_mut().find(|(id, _)| *message == id.as_str());
                     let Some((_, length)) = text else {
                         return Some(format!("{change:?} was not there"));
                     };
@@ -68,11 +62,7 @@ impl Shadow {
                 Change::ToolCallStarted { tool_call, .. } => {
                     self.arguments.insert(tool_call.to_string(), 0);
                 }
-                Change::ArgumentsAppended {
-                    tool_call,
-                    bytes,
-                    message,
-                } => {
+                Change::ArgumentsAppended { tool_call, bytes, message } => {
                     let holder = conversation.messages().find_call(tool_call.as_str());
                     if holder.is_none_or(|(holder, _)| holder.id != *message) {
                         return Some(format!("{change:?} is not held there"));
@@ -107,11 +97,8 @@ impl Shadow {
     fn read_again(&mut self, conversation: &Conversation, id: &str) {
         // An id that is used twice is found once.
         let found = texts(conversation);
-        for (at, message) in self
-            .messages
-            .iter_mut()
-            .enumerate()
-            .filter(|(_, (other, _))| other == id)
+        for (at, message) in
+            self.messages.iter_mut().enumerate().filter(|(_, (other, _))| other == id)
         {
             if let Some((_, length)) = found.get(at).filter(|(other, _)| other == id) {
                 message.1 = *length;
@@ -135,12 +122,7 @@ fn texts(conversation: &Conversation) -> Vec<(String, usize)> {
     };
     let messages = conversation.messages().iter();
     messages
-        .map(|message| {
-            (
-                message.id().map(|id| id.to_string()).unwrap_or_default(),
-                text(message),
-            )
-        })
+        .map(|message| (message.id().map(|id| id.to_string()).unwrap_or_default(), text(message)))
         .collect()
 }
 
@@ -149,8 +131,7 @@ fn arguments(conversation: &Conversation) -> HashMap<String, usize> {
     for message in conversation.messages().iter() {
         if let Message::Assistant(message) = message {
             for call in message.tool_calls.iter().flatten() {
-                all.entry(call.id.to_string())
-                    .or_insert(call.function.arguments.len());
+                all.entry(call.id.to_string()).or_insert(call.function.arguments.len());
             }
         }
     }
