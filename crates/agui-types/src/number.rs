@@ -80,11 +80,7 @@ impl Count {
     /// `None` where the value is above 2^53 − 1.
     #[must_use]
     pub const fn new(value: u64) -> Option<Self> {
-        if value > Self::MAX.0 {
-            None
-        } else {
-            Some(Self(value))
-        }
+        if value > Self::MAX.0 { None } else { Some(Self(value)) }
     }
 
     /// The value.
@@ -149,37 +145,19 @@ mod tests {
 
     #[test]
     fn integers_are_bounded_at_the_safe_range() {
-        for value in [
-            0,
-            -1,
-            1_700_000_000_000,
-            MAX_SAFE_INTEGER,
-            -MAX_SAFE_INTEGER,
-        ] {
+        for value in [0, -1, 1_700_000_000_000, MAX_SAFE_INTEGER, -MAX_SAFE_INTEGER] {
             let timestamp = Timestamp::new(value).unwrap();
             assert_eq!(timestamp.get(), value);
             assert_eq!(timestamp.to_json(), value.to_string());
-            assert_eq!(
-                Timestamp::from_json_exact(&value.to_string()).unwrap(),
-                timestamp
-            );
+            assert_eq!(Timestamp::from_json_exact(&value.to_string()).unwrap(), timestamp);
         }
         assert!(Timestamp::new(MAX_SAFE_INTEGER + 1).is_none());
         assert!(Timestamp::new(-MAX_SAFE_INTEGER - 1).is_none());
-        for text in [
-            "9007199254740992",
-            "-9007199254740992",
-            "1.5",
-            "1e300",
-            "1e999",
-        ] {
+        for text in ["9007199254740992", "-9007199254740992", "1.5", "1e300", "1e999"] {
             let error = Timestamp::from_json_tolerant(text).unwrap_err();
             assert_eq!(error.kind(), ReadErrorKind::InvalidValue, "{text}");
         }
-        assert_eq!(
-            Count::from_json_exact("-1").unwrap_err().kind(),
-            ReadErrorKind::InvalidValue
-        );
+        assert_eq!(Count::from_json_exact("-1").unwrap_err().kind(), ReadErrorKind::InvalidValue);
     }
 
     #[test]

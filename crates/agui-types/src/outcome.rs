@@ -145,11 +145,7 @@ impl TryFrom<Vec<Interrupt>> for Interrupts {
     type Error = NoInterrupt;
 
     fn try_from(interrupts: Vec<Interrupt>) -> Result<Self, NoInterrupt> {
-        if interrupts.is_empty() {
-            Err(NoInterrupt)
-        } else {
-            Ok(Self(interrupts))
-        }
+        if interrupts.is_empty() { Err(NoInterrupt) } else { Ok(Self(interrupts)) }
     }
 }
 

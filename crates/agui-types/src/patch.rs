@@ -173,32 +173,14 @@ impl Read for PatchOperation {
         let from = || reader.missing("from");
         let value = || reader.missing("value");
         let op = match &*tag {
-            "add" => PatchOp::Add {
-                path,
-                value: parts.value.ok_or_else(value)?,
-            },
-            "replace" => PatchOp::Replace {
-                path,
-                value: parts.value.ok_or_else(value)?,
-            },
-            "test" => PatchOp::Test {
-                path,
-                value: parts.value.ok_or_else(value)?,
-            },
-            "move" => PatchOp::Move {
-                from: parts.from.ok_or_else(from)?,
-                path,
-            },
-            "copy" => PatchOp::Copy {
-                from: parts.from.ok_or_else(from)?,
-                path,
-            },
+            "add" => PatchOp::Add { path, value: parts.value.ok_or_else(value)? },
+            "replace" => PatchOp::Replace { path, value: parts.value.ok_or_else(value)? },
+            "test" => PatchOp::Test { path, value: parts.value.ok_or_else(value)? },
+            "move" => PatchOp::Move { from: parts.from.ok_or_else(from)?, path },
+            "copy" => PatchOp::Copy { from: parts.from.ok_or_else(from)?, path },
             _ => PatchOp::Remove { path },
         };
-        Ok(Self {
-            op,
-            extra: parts.extra,
-        })
+        Ok(Self { op, extra: parts.extra })
     }
 }
 
@@ -218,12 +200,7 @@ impl OperationMembers {
         has_from: bool,
         has_value: bool,
     ) -> Result<Self, ReadError> {
-        let mut parts = Self {
-            path: None,
-            from: None,
-            value: None,
-            extra: None,
-        };
+        let mut parts = Self { path: None, from: None, value: None, extra: None };
         let mut extra = Vec::new();
         while let Some(name) = reader.next_member(&mut members)? {
             match &*name {
@@ -309,15 +286,8 @@ impl FromStr for JsonPointer {
 
     fn from_str(text: &str) -> Result<Self, PointerError> {
         let rooted = text.is_empty() || text.starts_with('/');
-        let escaped = text
-            .split('~')
-            .skip(1)
-            .all(|rest| rest.starts_with(['0', '1']));
-        if rooted && escaped {
-            Ok(Self(text.into()))
-        } else {
-            Err(PointerError(text.into()))
-        }
+        let escaped = text.split('~').skip(1).all(|rest| rest.starts_with(['0', '1']));
+        if rooted && escaped { Ok(Self(text.into())) } else { Err(PointerError(text.into())) }
     }
 }
 
@@ -434,12 +404,7 @@ mod tests {
         // C-30
         let text = r#"[{"op":"remove","path":"/a","value":1.0,"from":"nonsense"}]"#;
         let patch = JsonPatch::from_json_exact(text).unwrap();
-        assert_eq!(
-            patch[0].op,
-            PatchOp::Remove {
-                path: "/a".parse().unwrap()
-            }
-        );
+        assert_eq!(patch[0].op, PatchOp::Remove { path: "/a".parse().unwrap() });
         assert_eq!(patch.to_json(), text);
     }
 
@@ -452,17 +417,10 @@ mod tests {
             (r#"[{"op":"add","path":"a","value":1}]"#, "/0/path"),
             (r#"[{"path":"/a"}]"#, "/0/op"),
             (r#"[{"op":7,"path":"/a"}]"#, "/0/op"),
-            (
-                r#"[{"op":"remove","path":""},{"op":"move","path":"/a","from":null}]"#,
-                "/1/from",
-            ),
+            (r#"[{"op":"remove","path":""},{"op":"move","path":"/a","from":null}]"#, "/1/from"),
             (r#"[7]"#, "/0"),
         ] {
-            assert_eq!(
-                JsonPatch::from_json_tolerant(text).unwrap_err().path(),
-                path,
-                "{text}"
-            );
+            assert_eq!(JsonPatch::from_json_tolerant(text).unwrap_err().path(), path, "{text}");
         }
     }
 

@@ -38,8 +38,7 @@ pub(crate) struct ObjectSchema {
 
 impl ObjectSchema {
     pub(crate) fn constant(&mut self, name: &str, value: &str) {
-        self.properties
-            .insert(name.into(), serde_json::json!({ "const": value }));
+        self.properties.insert(name.into(), serde_json::json!({ "const": value }));
         self.required.push(name.into());
     }
 

@@ -20,10 +20,7 @@ impl Unknown {
     pub fn new(object: JsonObject, discriminator: &str) -> Result<Self, JsonError> {
         let tag = object.get(discriminator).unwrap_or_default();
         let tag = Cursor::new(tag).string()?.into();
-        Ok(Self {
-            tag,
-            json: object.into(),
-        })
+        Ok(Self { tag, json: object.into() })
     }
 
     /// The discriminator's value.
@@ -39,10 +36,7 @@ impl Unknown {
     }
 
     pub(crate) fn from_parts(tag: &str, json: Json) -> Self {
-        Self {
-            tag: tag.into(),
-            json,
-        }
+        Self { tag: tag.into(), json }
     }
 }
 

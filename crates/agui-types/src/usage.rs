@@ -55,10 +55,8 @@ impl TokenUsage {
         };
         self.reasoning_tokens = sum(self.reasoning_tokens, other.reasoning_tokens);
         self.cached_input_tokens = sum(self.cached_input_tokens, other.cached_input_tokens);
-        self.cache_write_input_tokens = sum(
-            self.cache_write_input_tokens,
-            other.cache_write_input_tokens,
-        );
+        self.cache_write_input_tokens =
+            sum(self.cache_write_input_tokens, other.cache_write_input_tokens);
     }
 
     /// The counts over all entries, without provider and model.
@@ -100,10 +98,7 @@ mod tests {
     use super::*;
 
     fn usage(model: &str, input: u32, output: u32) -> TokenUsage {
-        TokenUsage::new()
-            .model(model)
-            .input_tokens(input)
-            .output_tokens(output)
+        TokenUsage::new().model(model).input_tokens(input).output_tokens(output)
     }
 
     #[test]
@@ -139,9 +134,6 @@ mod tests {
     #[test]
     fn sums_stay_within_the_safe_range() {
         let most = TokenUsage::new().input_tokens(Count::MAX);
-        assert_eq!(
-            TokenUsage::sum([&most, &most]).input_tokens,
-            Some(Count::MAX)
-        );
+        assert_eq!(TokenUsage::sum([&most, &most]).input_tokens, Some(Count::MAX));
     }
 }

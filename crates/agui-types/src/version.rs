@@ -38,8 +38,7 @@ impl ProtocolVersion {
     /// library declares, or cannot be interpreted (C-81).
     #[must_use]
     pub fn is_newer_or_unclear(&self) -> bool {
-        self.version()
-            .is_none_or(|version| version > Self::DECLARED)
+        self.version().is_none_or(|version| version > Self::DECLARED)
     }
 }
 
@@ -109,10 +108,7 @@ impl FromStr for Version {
             digits.parse::<u32>().ok().filter(|_| plain && canonical)
         };
         let parsed = text.split_once('.').and_then(|(major, minor)| {
-            Some(Self {
-                major: component(major)?,
-                minor: component(minor)?,
-            })
+            Some(Self { major: component(major)?, minor: component(minor)? })
         });
         parsed.ok_or_else(|| VersionError(text.into()))
     }
@@ -136,22 +132,11 @@ mod tests {
     #[test]
     fn exactly_two_numeric_components_are_a_version() {
         // C-81
-        for text in [
-            "1", "1.0.0", "draft", "", ".", "1.", ".1", "1.x", "+1.0", " 1.0", "1.-1",
-        ] {
+        for text in ["1", "1.0.0", "draft", "", ".", "1.", ".1", "1.x", "+1.0", " 1.0", "1.-1"] {
             assert!(text.parse::<Version>().is_err(), "{text:?}");
-            assert!(
-                ProtocolVersion::from(text).is_newer_or_unclear(),
-                "{text:?}"
-            );
+            assert!(ProtocolVersion::from(text).is_newer_or_unclear(), "{text:?}");
         }
-        assert_eq!(
-            "1.10".parse(),
-            Ok(Version {
-                major: 1,
-                minor: 10
-            })
-        );
+        assert_eq!("1.10".parse(), Ok(Version { major: 1, minor: 10 }));
     }
 
     #[test]

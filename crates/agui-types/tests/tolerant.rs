@@ -41,41 +41,25 @@ fn undescribed_members_are_reported_at_any_depth_and_left_out() {
     // One member more at the end of each described object, the innermost first.
     let mut crowded = described.clone();
     let ends = [
-        (
-            r#""arguments":"{}"}"#,
-            "/input/messages/0/toolCalls/0/function/new~1er",
-        ),
-        (
-            r#""value":"v"}"#,
-            "/input/messages/1/content/0/source/new~1er",
-        ),
+        (r#""arguments":"{}"}"#, "/input/messages/0/toolCalls/0/function/new~1er"),
+        (r#""value":"v"}"#, "/input/messages/1/content/0/source/new~1er"),
         (r#""payload":{"kept":1}}"#, "/input/resume/0/new~1er"),
     ];
     for (end, _) in ends {
         let longer = format!(r#"{},"new/er":[ 1.50, null]}}"#, &end[..end.len() - 1]);
         crowded = crowded.replace(end, &longer);
     }
-    let outer = (
-        r#"{"type":"RUN_STARTED","#,
-        r#"{"type":"RUN_STARTED","toString":{"a":{}},"#,
-    );
+    let outer = (r#"{"type":"RUN_STARTED","#, r#"{"type":"RUN_STARTED","toString":{"a":{}},"#);
     let crowded = crowded.replacen(outer.0, outer.1, 1);
 
     let reading = read(&crowded);
     assert_eq!(reading.value, read(&described).value);
     assert_eq!(reading.value.to_json(), described);
-    let expected: Vec<&str> = ["/toString"]
-        .into_iter()
-        .chain(ends.map(|(_, path)| path))
-        .collect();
+    let expected: Vec<&str> = ["/toString"].into_iter().chain(ends.map(|(_, path)| path)).collect();
     assert_eq!(paths(&reading.findings), expected);
     let raw = |text: &str| FindingKind::UnknownMember(Json::parse(text).unwrap());
     assert_eq!(reading.findings[0].kind, raw(r#"{"a":{}}"#));
-    assert!(
-        reading.findings[1..]
-            .iter()
-            .all(|it| it.kind == raw("[ 1.50, null]"))
-    );
+    assert!(reading.findings[1..].iter().all(|it| it.kind == raw("[ 1.50, null]")));
 }
 
 #[test]
@@ -152,20 +136,11 @@ fn a_required_null_is_a_value_and_its_absence_an_error() {
     assert_eq!(event.to_json(), text);
     assert_eq!(read(text), event.into());
     let state = read(r#"{"type":"STATE_SNAPSHOT","snapshot":null}"#);
-    assert_eq!(
-        state,
-        Event::from(StateSnapshot::new(Json::parse("null").unwrap())).into()
-    );
+    assert_eq!(state, Event::from(StateSnapshot::new(Json::parse("null").unwrap())).into());
     let error = refused(r#"{"type":"CUSTOM","name":"n"}"#);
-    assert_eq!(
-        (error.kind(), error.path()),
-        (ReadErrorKind::Missing, "/value")
-    );
+    assert_eq!((error.kind(), error.path()), (ReadErrorKind::Missing, "/value"));
     let error = refused(r#"{"type":"CUSTOM","name":null,"value":0}"#);
-    assert_eq!(
-        (error.kind(), error.path()),
-        (ReadErrorKind::WrongType, "/name")
-    );
+    assert_eq!((error.kind(), error.path()), (ReadErrorKind::WrongType, "/name"));
 }
 
 #[test]
@@ -205,18 +180,12 @@ fn unknown_members_of_a_union_are_kept_whole() {
     ] {
         let reading = read(text);
         assert_eq!(paths(&reading.findings), [path], "{text}");
-        assert_eq!(
-            reading.findings[0].kind,
-            FindingKind::UnknownVariant(tag.into())
-        );
+        assert_eq!(reading.findings[0].kind, FindingKind::UnknownVariant(tag.into()));
         assert_eq!(reading.value.to_json(), text);
         let error = Event::from_json_exact(text).unwrap_err();
         assert_eq!(error.kind(), ReadErrorKind::UnknownVariant, "{text}");
         assert!(error.path().starts_with(path), "{error}");
-        assert!(
-            text[error.offset()..].starts_with(&format!("\"{tag}\"")),
-            "{error}"
-        );
+        assert!(text[error.offset()..].starts_with(&format!("\"{tag}\"")), "{error}");
     }
     let Event::RunFinished(event) =
         read(r#"{"type":"RUN_FINISHED","threadId":"t","runId":"r","outcome":{"type":"x"}}"#).value
@@ -235,14 +204,8 @@ fn unknown_members_of_a_union_are_kept_whole() {
 fn a_union_takes_objects_only() {
     // C-29: not unknown, but malformed.
     for (text, path) in [
-        (
-            r#"{"type":"RUN_FINISHED","threadId":"t","runId":"r","outcome":["success"]}"#,
-            "/outcome",
-        ),
-        (
-            r#"{"type":"RUN_FINISHED","threadId":"t","runId":"r","outcome":"success"}"#,
-            "/outcome",
-        ),
+        (r#"{"type":"RUN_FINISHED","threadId":"t","runId":"r","outcome":["success"]}"#, "/outcome"),
+        (r#"{"type":"RUN_FINISHED","threadId":"t","runId":"r","outcome":"success"}"#, "/outcome"),
         (
             r#"{"type":"RUN_FINISHED","threadId":"t","runId":"r","outcome":{"type":1}}"#,
             "/outcome/type",
@@ -255,17 +218,10 @@ fn a_union_takes_objects_only() {
         (r#"{"type":"STATE_DELTA","delta":{}}"#, "/delta"),
     ] {
         let error = refused(text);
-        assert_eq!(
-            (error.kind(), error.path()),
-            (ReadErrorKind::WrongType, path),
-            "{text}"
-        );
+        assert_eq!((error.kind(), error.path()), (ReadErrorKind::WrongType, path), "{text}");
     }
     let error = refused(r#"{"type":"RUN_FINISHED","threadId":"t","runId":"r","outcome":{}}"#);
-    assert_eq!(
-        (error.kind(), error.path()),
-        (ReadErrorKind::Missing, "/outcome/type")
-    );
+    assert_eq!((error.kind(), error.path()), (ReadErrorKind::Missing, "/outcome/type"));
 }
 
 #[test]
@@ -273,28 +229,18 @@ fn unknown_values_of_a_closed_set_are_kept() {
     // C-63, and section 9 for `role` and `status`
     let text = r#"{"type":"TEXT_MESSAGE_START","messageId":"m","role":"narr\u0061tor"}"#;
     let reading = read(text);
-    assert_eq!(
-        reading.findings[0].kind,
-        FindingKind::UnknownValue("narrator".into())
-    );
+    assert_eq!(reading.findings[0].kind, FindingKind::UnknownValue("narrator".into()));
     assert_eq!(reading.findings[0].path, "/role");
-    let Event::TextMessageStart(start) = reading.value else {
-        panic!("another event")
-    };
+    let Event::TextMessageStart(start) = reading.value else { panic!("another event") };
     assert_eq!(start.role, Some(TextRole::Unknown("narrator".into())));
     assert_eq!(Event::from_json_exact(text).unwrap_err().path(), "/role");
 
     let text = r#"{"type":"REASONING_ENCRYPTED_VALUE","subtype":"memo","entityId":"e","encryptedValue":"v"}"#;
-    let Event::ReasoningEncryptedValue(value) = read(text).value else {
-        panic!("another event")
-    };
+    let Event::ReasoningEncryptedValue(value) = read(text).value else { panic!("another event") };
     assert_eq!(value.subtype, EncryptedValueSubtype::Unknown("memo".into()));
     assert_eq!(value.to_json(), text);
     let error = refused(&text.replace("\"memo\"", "7"));
-    assert_eq!(
-        (error.kind(), error.path()),
-        (ReadErrorKind::WrongType, "/subtype")
-    );
+    assert_eq!((error.kind(), error.path()), (ReadErrorKind::WrongType, "/subtype"));
 
     let text = r#"{"threadId":"t","runId":"r","messages":[],"resume":[{"interruptId":"i","status":"later"}]}"#;
     let reading = RunAgentInput::from_json_tolerant(text).unwrap();
@@ -312,17 +258,11 @@ fn an_unknown_event_is_kept_byte_for_byte() {
         assert_eq!(reading.value.type_name(), "BEACON");
         assert_eq!(reading.value.event_type(), None);
         assert_eq!(paths(&reading.findings), [""]);
-        assert_eq!(
-            reading.findings[0].kind,
-            FindingKind::UnknownVariant("BEACON".into())
-        );
+        assert_eq!(reading.findings[0].kind, FindingKind::UnknownVariant("BEACON".into()));
         let again = read(&reading.value.to_json());
         assert_eq!(again, reading);
         let error = Event::from_json_exact(&text).unwrap_err();
-        assert_eq!(
-            (error.kind(), error.path()),
-            (ReadErrorKind::UnknownVariant, "/type")
-        );
+        assert_eq!((error.kind(), error.path()), (ReadErrorKind::UnknownVariant, "/type"));
         assert!(text[error.offset()..].starts_with(r#""\u0042EACON""#));
         assert!(error.to_string().contains("BEACON"), "{error}");
     }
@@ -344,11 +284,7 @@ fn what_is_no_event_is_told_apart_from_what_is_no_json() {
         (r#"{"message":"m","type":""}"#, "/type"),
     ] {
         let error = refused(text);
-        assert_eq!(
-            (error.kind(), error.path()),
-            (ReadErrorKind::NotAnEvent, path),
-            "{text}"
-        );
+        assert_eq!((error.kind(), error.path()), (ReadErrorKind::NotAnEvent, path), "{text}");
         assert_eq!(Event::from_json_exact(text).unwrap_err(), error, "{text}");
     }
     for (text, offset) in [
@@ -371,15 +307,8 @@ fn what_is_no_event_is_told_apart_from_what_is_no_json() {
         ("{'type':'RUN_ERROR'}", 1),
     ] {
         let error = refused(text);
-        assert_eq!(
-            (error.kind(), error.offset()),
-            (ReadErrorKind::Syntax, offset),
-            "{text}"
-        );
-        assert!(
-            error.to_string().contains(&format!("byte {offset}")),
-            "{error}"
-        );
+        assert_eq!((error.kind(), error.offset()), (ReadErrorKind::Syntax, offset), "{text}");
+        assert!(error.to_string().contains(&format!("byte {offset}")), "{error}");
         assert_eq!(Event::from_json_exact(text).unwrap_err(), error, "{text}");
     }
 }
@@ -497,26 +426,15 @@ fn a_refusal_names_the_place_the_offset_what_was_expected_and_what_came() {
     ] {
         let error = refused(text);
         assert_eq!((error.kind(), error.path()), (kind, path), "{text}");
-        assert!(
-            text[error.offset()..].starts_with(at),
-            "{} in {text}",
-            error.offset()
-        );
-        assert_eq!(
-            (error.expected(), error.found()),
-            (expected, found),
-            "{text}"
-        );
+        assert!(text[error.offset()..].starts_with(at), "{} in {text}", error.offset());
+        assert_eq!((error.expected(), error.found()), (expected, found), "{text}");
         let sentence = error.to_string();
         for part in [path, expected, found] {
             assert!(sentence.contains(part), "{sentence}");
         }
     }
     let error = refused(r#"{"type":"TEXT_MESSAGE_CONTENT","messageId":"m"}"#);
-    assert_eq!(
-        error.to_string(),
-        "/delta: missing: expected the member \"delta\""
-    );
+    assert_eq!(error.to_string(), "/delta: missing: expected the member \"delta\"");
 }
 
 #[test]
@@ -546,35 +464,22 @@ fn a_second_discriminator_must_agree() {
     let text = r#"{"type":"BEACON","type":"BEACON"}"#;
     assert_eq!(read(text).value.to_json(), text);
     for (text, path) in [
-        (
-            r#"{"type":"TEXT_MESSAGE_END","messageId":"m","type":"TOOL_CALL_END"}"#,
-            "/type",
-        ),
-        (
-            r#"{"messageId":"m","type":"TEXT_MESSAGE_END","type":"BEACON"}"#,
-            "/type",
-        ),
+        (r#"{"type":"TEXT_MESSAGE_END","messageId":"m","type":"TOOL_CALL_END"}"#, "/type"),
+        (r#"{"messageId":"m","type":"TEXT_MESSAGE_END","type":"BEACON"}"#, "/type"),
         (r#"{"type":"BEACON","type":"RUN_ERROR"}"#, "/type"),
         (r#"{"x":{},"type":"BEACON","type":"LANTERN"}"#, "/type"),
         (
             r#"{"type":"MESSAGES_SNAPSHOT","messages":[{"role":"oracle","role":"user"}]}"#,
             "/messages/0/role",
         ),
-        (
-            r#"{"type":"STATE_DELTA","delta":[{"op":"remove","path":"","op":"add"}]}"#,
-            "/delta/0/op",
-        ),
+        (r#"{"type":"STATE_DELTA","delta":[{"op":"remove","path":"","op":"add"}]}"#, "/delta/0/op"),
         (
             r#"{"type":"STATE_DELTA","delta":[{"op":"merge","op":"remove","path":""}]}"#,
             "/delta/0/op",
         ),
     ] {
         let error = refused(text);
-        assert_eq!(
-            (error.kind(), error.path()),
-            (ReadErrorKind::InvalidValue, path),
-            "{text}"
-        );
+        assert_eq!((error.kind(), error.path()), (ReadErrorKind::InvalidValue, path), "{text}");
     }
 }
 
@@ -586,21 +491,9 @@ fn nesting_is_bounded_wherever_it_is() {
         (r#"{"type":"RAW","event":0,"metadata":{"a":"#, "}}", 2),
         (r#"{"type":"RAW","event":0,"x":"#, "}", 1),
         (r#"{"x":"#, r#","type":"BEACON"}"#, 1),
-        (
-            r#"{"type":"STATE_DELTA","delta":[{"op":"add","path":"","value":"#,
-            "}]}",
-            3,
-        ),
-        (
-            r#"{"type":"STATE_DELTA","delta":[{"op":"remove","path":"","x":"#,
-            "}]}",
-            3,
-        ),
-        (
-            r#"{"type":"MESSAGES_SNAPSHOT","messages":[{"role":"oracle","x":"#,
-            "}]}",
-            3,
-        ),
+        (r#"{"type":"STATE_DELTA","delta":[{"op":"add","path":"","value":"#, "}]}", 3),
+        (r#"{"type":"STATE_DELTA","delta":[{"op":"remove","path":"","x":"#, "}]}", 3),
+        (r#"{"type":"MESSAGES_SNAPSHOT","messages":[{"role":"oracle","x":"#, "}]}", 3),
     ] {
         for (open, close) in [("[", "]"), (r#"{"a":"#, "}")] {
             let nested = |levels: usize| {
@@ -615,22 +508,13 @@ fn nesting_is_bounded_wherever_it_is() {
                 assert_eq!(error.kind(), ReadErrorKind::TooDeep, "{before}");
                 assert_eq!(error.offset(), before.len() + open.len() * most, "{before}");
                 assert!(error.to_string().contains("127"), "{error}");
-                assert_eq!(
-                    Event::from_json_exact(&text).unwrap_err().kind(),
-                    error.kind()
-                );
+                assert_eq!(Event::from_json_exact(&text).unwrap_err().kind(), error.kind());
             }
         }
     }
     // Unfinished, as a hostile peer would save the trouble of closing.
-    assert_eq!(
-        refused(&"[".repeat(1_000_000)).kind(),
-        ReadErrorKind::TooDeep
-    );
-    assert_eq!(
-        refused(&r#"{"type":"#.repeat(10_000)).kind(),
-        ReadErrorKind::TooDeep
-    );
+    assert_eq!(refused(&"[".repeat(1_000_000)).kind(), ReadErrorKind::TooDeep);
+    assert_eq!(refused(&r#"{"type":"#.repeat(10_000)).kind(), ReadErrorKind::TooDeep);
 }
 
 #[test]
@@ -639,18 +523,12 @@ fn findings_are_bounded_but_no_null_is_lost() {
         |members: String| format!(r#"{{"type":"TEXT_MESSAGE_END","messageId":"m"{members}}}"#);
     let unknown =
         |count: usize| -> String { (0..count).map(|at| format!(r#","x{at}":{at}"#)).collect() };
-    for (count, kept, omitted) in [
-        (999, 999, 0),
-        (1_000, 1_000, 0),
-        (1_001, 1_000, 1),
-        (3_000, 1_000, 2_000),
-    ] {
+    for (count, kept, omitted) in
+        [(999, 999, 0), (1_000, 1_000, 0), (1_001, 1_000, 1), (3_000, 1_000, 2_000)]
+    {
         assert_eq!(Findings::MOST, 1_000);
         let reading = read(&event(unknown(count)));
-        assert_eq!(
-            (reading.findings.len(), reading.findings.omitted()),
-            (kept, omitted)
-        );
+        assert_eq!((reading.findings.len(), reading.findings.omitted()), (kept, omitted));
         assert_eq!(reading.findings[kept - 1].path, format!("/x{}", kept - 1));
         assert_eq!(reading.value, Event::from(TextMessageEnd::new("m")));
         assert_eq!(reading.findings.into_iter().count(), kept);
@@ -660,24 +538,13 @@ fn findings_are_bounded_but_no_null_is_lost() {
     let findings = read(&event(unknown(1_001) + &nulls)).findings;
     assert_eq!((findings.len(), findings.omitted()), (2_500, 1));
     assert_eq!(findings.iter().filter(|it| is_null(it)).count(), 1_500);
-    assert!(
-        findings
-            .iter()
-            .filter(|it| is_null(it))
-            .all(|it| it.path == "/subagentRunId")
-    );
+    assert!(findings.iter().filter(|it| is_null(it)).all(|it| it.path == "/subagentRunId"));
 
     // Over the parts of one text together.
     let messages: Vec<&str> = vec![r#"{"role":"oracle"}"#; 1_001];
-    let text = format!(
-        r#"{{"type":"MESSAGES_SNAPSHOT","messages":[{}]}}"#,
-        messages.join(",")
-    );
+    let text = format!(r#"{{"type":"MESSAGES_SNAPSHOT","messages":[{}]}}"#, messages.join(","));
     let reading = read(&text);
-    assert_eq!(
-        (reading.findings.len(), reading.findings.omitted()),
-        (1_000, 1)
-    );
+    assert_eq!((reading.findings.len(), reading.findings.omitted()), (1_000, 1));
     assert_eq!(reading.findings[999].path, "/messages/999");
     assert_eq!(reading.value.to_json(), text);
 }
@@ -686,25 +553,18 @@ fn findings_are_bounded_but_no_null_is_lost() {
 fn half_a_character_is_no_reason_to_lose_an_event() {
     // A producer that cuts its text between the halves of a surrogate pair.
     let text = r#"{"type":"TEXT_MESSAGE_CONTENT","messageId":"\udc00m","delta":"a\ud83d","metadata":{"a":"\ud83d"},"rawEvent":"\ude00"}"#;
-    let Event::TextMessageContent(event) = read(text).value else {
-        panic!("another event")
-    };
+    let Event::TextMessageContent(event) = read(text).value else { panic!("another event") };
     assert_eq!(event.message_id, "\u{fffd}m");
     assert_eq!(event.delta, "a\u{fffd}");
     // Data keeps its halves, for whoever has the other one.
     assert_eq!(event.base.metadata().unwrap().as_str(), r#"{"a":"\ud83d"}"#);
     assert_eq!(event.base.raw_event().unwrap().as_str(), r#""\ude00""#);
-    assert_eq!(
-        event.base.raw_event().unwrap().decode::<String>().unwrap(),
-        "\u{fffd}"
-    );
+    assert_eq!(event.base.raw_event().unwrap().decode::<String>().unwrap(), "\u{fffd}");
     let findings = read(r#"{"type":"STEP_STARTED","stepName":"s","\ud83d":1}"#).findings;
     assert_eq!(paths(&findings), ["/\u{fffd}"]);
     // Whole pairs and escapes are what they say.
     let text = r#"{"type":"STEP_STARTED","stepName":"\ud83d\ude00\u0000\/\\"}"#;
-    let Event::StepStarted(event) = read(text).value else {
-        panic!("another event")
-    };
+    let Event::StepStarted(event) = read(text).value else { panic!("another event") };
     assert_eq!(event.step_name, "😀\0/\\");
 }
 
@@ -712,10 +572,7 @@ fn half_a_character_is_no_reason_to_lose_an_event() {
 fn names_with_escapes_are_the_names_they_mean() {
     let text = r#"{"\u0074ype":"TEXT_MESSAG\u0045_END","mess\u0061geId":"m"}"#;
     assert_eq!(read(text), Event::from(TextMessageEnd::new("m")).into());
-    assert_eq!(
-        Event::from_json_exact(text).unwrap(),
-        TextMessageEnd::new("m").into()
-    );
+    assert_eq!(Event::from_json_exact(text).unwrap(), TextMessageEnd::new("m").into());
 }
 
 #[test]
@@ -740,9 +597,7 @@ fn ids_and_texts_are_as_long_as_they_are() {
             format!(r#"{{"type":"TEXT_MESSAGE_CONTENT","messageId":"{id}","delta":"{id}"}}"#);
         for _ in 0..3 {
             let reading = reader.tolerant(&text).unwrap();
-            let Event::TextMessageContent(event) = &reading.value else {
-                panic!("another event")
-            };
+            let Event::TextMessageContent(event) = &reading.value else { panic!("another event") };
             assert!(event.message_id == id.as_str() && event.delta == id);
             assert!(reading.value.to_json() == text);
         }
@@ -752,25 +607,14 @@ fn ids_and_texts_are_as_long_as_they_are() {
 #[test]
 fn a_finding_says_what_it_is() {
     let text = r#"{"type":"RUN_FINISHED","threadId":"t","runId":"r","x":1,"outcome":{"type":"odd"},"result":null}"#;
-    let sentences: Vec<String> = read(text)
-        .findings
-        .iter()
-        .map(ToString::to_string)
-        .collect();
+    let sentences: Vec<String> = read(text).findings.iter().map(ToString::to_string).collect();
     assert_eq!(
         sentences,
-        [
-            "undescribed member at /x",
-            "unknown kind \"odd\" at /outcome",
-            "null at /result"
-        ]
+        ["undescribed member at /x", "unknown kind \"odd\" at /outcome", "null at /result"]
     );
     let findings = read(r#"{"type":"TEXT_MESSAGE_CHUNK","role":"bard"}"#).findings;
     assert_eq!(findings[0].to_string(), "unknown value \"bard\" at /role");
-    assert_eq!(
-        read(r#"{"type":"BEACON"}"#).findings[0].to_string(),
-        "unknown kind \"BEACON\""
-    );
+    assert_eq!(read(r#"{"type":"BEACON"}"#).findings[0].to_string(), "unknown kind \"BEACON\"");
 }
 
 #[test]

@@ -109,25 +109,10 @@ impl EventBase {
         use crate::schema::OptionalMember;
 
         let about = " When the event was created.";
-        object.member(
-            "timestamp",
-            about,
-            false,
-            generator.subschema_for::<Timestamp>(),
-        );
+        object.member("timestamp", about, false, generator.subschema_for::<Timestamp>());
         let about = " The provider-native event this one was translated from.";
-        object.member(
-            "rawEvent",
-            about,
-            false,
-            <Json as OptionalMember>::schema(generator),
-        );
+        object.member("rawEvent", about, false, <Json as OptionalMember>::schema(generator));
         let about = " Extra information attached to this event.";
-        object.member(
-            "metadata",
-            about,
-            false,
-            generator.subschema_for::<Metadata>(),
-        );
+        object.member("metadata", about, false, generator.subschema_for::<Metadata>());
     }
 }

@@ -68,11 +68,7 @@ type Lexed<T> = Result<T, LexError>;
 
 impl<'t> Cursor<'t> {
     pub(crate) fn new(text: &'t str) -> Self {
-        Self {
-            text,
-            pos: 0,
-            depth: 0,
-        }
+        Self { text, pos: 0, depth: 0 }
     }
 
     pub(crate) fn offset(&self) -> usize {
@@ -261,13 +257,16 @@ impl<'t> Cursor<'t> {
         self.text.get(start..end)
     }
 
-    #[cold]
+    #[inline(never)]
     fn escaped_string(&mut self) -> Lexed<String> {
         if self.peek() != Some(b'"') {
             return Err(self.expected("a string"));
         }
+        // Decoded it is never longer: one allocation will do.
+        let mut ahead = self.clone();
+        ahead.skip_string()?;
+        let mut decoded = String::with_capacity(ahead.pos - self.pos);
         self.pos += 1;
-        let mut decoded = String::new();
         loop {
             let run = self.pos;
             self.scan_plain();
@@ -354,10 +353,7 @@ impl<'t> Cursor<'t> {
             return Err(self.expected(what));
         }
         if self.depth == MAX_DEPTH {
-            return Err(LexError {
-                problem: LexProblem::TooDeep,
-                offset: self.pos,
-            });
+            return Err(LexError { problem: LexProblem::TooDeep, offset: self.pos });
         }
         self.depth += 1;
         self.pos += 1;
@@ -540,10 +536,7 @@ impl<'t> Cursor<'t> {
         } else {
             LexProblem::Expected(what)
         };
-        LexError {
-            problem,
-            offset: self.pos,
-        }
+        LexError { problem, offset: self.pos }
     }
 }
 
@@ -574,20 +567,12 @@ mod tests {
                 texts.push(format!("{}{odd}5678", "1234567".split_at(seed).0));
             }
         }
-        for text in [
-            "0", "00", "01", "0.5", "-", "", "--1", "1e3", "+1", "0,", "10}",
-        ] {
+        for text in ["0", "00", "01", "0.5", "-", "", "--1", "1e3", "+1", "0,", "10}"] {
             texts.push(text.into());
         }
-        for text in texts
-            .iter()
-            .flat_map(|text| [text.trim().to_owned(), format!("-{text}")])
-        {
+        for text in texts.iter().flat_map(|text| [text.trim().to_owned(), format!("-{text}")]) {
             let (mut quick, mut slow) = (Cursor::new(&text), Cursor::new(&text));
-            let slow_value = slow
-                .number()
-                .ok()
-                .and_then(|digits| digits.parse::<i64>().ok());
+            let slow_value = slow.number().ok().and_then(|digits| digits.parse::<i64>().ok());
             match quick.small_integer() {
                 Some(value) => {
                     assert_eq!(Some(value), slow_value, "{text}");
@@ -614,14 +599,8 @@ mod tests {
 
     #[test]
     fn a_value_is_given_back_as_written() {
-        for text in [
-            "1.50e+10",
-            "\"\\u0041\"",
-            "{\"b\" : 1,\n\"a\":[ ]}",
-            "[[],{}]",
-            "-0",
-            "null",
-        ] {
+        for text in ["1.50e+10", "\"\\u0041\"", "{\"b\" : 1,\n\"a\":[ ]}", "[[],{}]", "-0", "null"]
+        {
             assert_eq!(skip_all(&format!(" \t{text}\r\n")), Ok(text));
         }
     }
@@ -657,17 +636,8 @@ mod tests {
         let nested = |depth: usize| "[".repeat(depth) + &"]".repeat(depth);
         assert!(skip_all(&nested(MAX_DEPTH)).is_ok());
         let error = skip_all(&nested(MAX_DEPTH + 1)).unwrap_err();
-        assert_eq!(
-            error,
-            LexError {
-                problem: LexProblem::TooDeep,
-                offset: MAX_DEPTH
-            }
-        );
-        assert_eq!(
-            skip_all(&nested(100_000)).unwrap_err().problem,
-            LexProblem::TooDeep
-        );
+        assert_eq!(error, LexError { problem: LexProblem::TooDeep, offset: MAX_DEPTH });
+        assert_eq!(skip_all(&nested(100_000)).unwrap_err().problem, LexProblem::TooDeep);
         let objects = "{\"a\":".repeat(MAX_DEPTH + 1);
         assert_eq!(skip_all(&objects).unwrap_err().problem, LexProblem::TooDeep);
     }
@@ -675,10 +645,7 @@ mod tests {
     #[test]
     fn escapes_decode_and_a_lone_surrogate_becomes_the_replacement_character() {
         let decode = |text: &str| Cursor::new(text).string().map(Cow::into_owned);
-        assert_eq!(
-            decode(r#""a\"\\\/\b\f\n\r\t\u0041z""#).unwrap(),
-            "a\"\\/\u{8}\u{c}\n\r\tAz"
-        );
+        assert_eq!(decode(r#""a\"\\\/\b\f\n\r\t\u0041z""#).unwrap(), "a\"\\/\u{8}\u{c}\n\r\tAz");
         assert_eq!(decode(r#""\ud83d\ude00""#).unwrap(), "😀");
         assert_eq!(decode(r#""a\ud83d""#).unwrap(), "a\u{fffd}");
         assert_eq!(decode(r#""\ude00b""#).unwrap(), "\u{fffd}b");

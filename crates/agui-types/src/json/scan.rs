@@ -35,9 +35,7 @@ mod tests {
         for byte in 0..=255 {
             let plain = byte >= 0x20 && byte != b'"' && byte != b'\\';
             // Neighbours that a careless word trick would take for hits, or hits for neighbours.
-            for other in [
-                b'a', b'!', b'#', b'[', b']', 0x20, 0x7f, 0x80, 0xa2, 0xdc, 0xff,
-            ] {
+            for other in [b'a', b'!', b'#', b'[', b']', 0x20, 0x7f, 0x80, 0xa2, 0xdc, 0xff] {
                 for position in 0..20 {
                     let mut bytes = [other; 20];
                     bytes[position] = byte;

@@ -182,10 +182,7 @@ impl JsonObject {
     /// The value of a member, as its exact text.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&str> {
-        self.members()
-            .filter(|(key, _)| key == name)
-            .last()
-            .map(|(_, value)| value)
+        self.members().filter(|(key, _)| key == name).last().map(|(_, value)| value)
     }
 
     /// Whether there is no member.
@@ -237,13 +234,8 @@ impl TryFrom<Json> for JsonObject {
         if json.is_object() {
             return Ok(Self(json));
         }
-        let found = Cursor::new(json.as_str())
-            .kind()
-            .map_or("nothing", Kind::name);
-        Err(JsonError {
-            message: format!("expected an object, found {found}"),
-            offset: 0,
-        })
+        let found = Cursor::new(json.as_str()).kind().map_or("nothing", Kind::name);
+        Err(JsonError { message: format!("expected an object, found {found}"), offset: 0 })
     }
 }
 
@@ -297,10 +289,7 @@ impl JsonError {
 
 impl From<LexError> for JsonError {
     fn from(error: LexError) -> Self {
-        Self {
-            message: error.problem.to_string(),
-            offset: error.offset,
-        }
+        Self { message: error.problem.to_string(), offset: error.offset }
     }
 }
 
@@ -341,9 +330,7 @@ fn without_lone_surrogates(text: &str) -> Cow<'_, str> {
     }
     let unit_at = |at: usize| {
         let escape = text.as_bytes().get(at..at + 6)?;
-        let digits = escape
-            .strip_prefix(b"\\u")
-            .and_then(|hex| std::str::from_utf8(hex).ok())?;
+        let digits = escape.strip_prefix(b"\\u").and_then(|hex| std::str::from_utf8(hex).ok())?;
         u32::from_str_radix(digits, 16).ok()
     };
     let mut clean = String::new();
@@ -396,11 +383,7 @@ mod tests {
             (r#""\\ud83d""#, "\\ud83d"),
             (r#""\ud83d\n\u0041""#, "\u{fffd}\nA"),
         ] {
-            assert_eq!(
-                Json::parse(text).unwrap().decode::<String>().unwrap(),
-                expected,
-                "{text}"
-            );
+            assert_eq!(Json::parse(text).unwrap().decode::<String>().unwrap(), expected, "{text}");
         }
     }
 
@@ -414,17 +397,9 @@ mod tests {
 
     #[test]
     fn an_object_is_an_object() {
-        assert!(
-            JsonObject::parse("[]")
-                .unwrap_err()
-                .to_string()
-                .contains("an array")
-        );
+        assert!(JsonObject::parse("[]").unwrap_err().to_string().contains("an array"));
         assert!(JsonObject::parse("{}").unwrap().is_empty());
-        assert_eq!(
-            JsonObject::parse(r#"{"a":1,"a":2}"#).unwrap().get("a"),
-            Some("2")
-        );
+        assert_eq!(JsonObject::parse(r#"{"a":1,"a":2}"#).unwrap().get("a"), Some("2"));
         assert!(Json::parse("1 2").is_err());
     }
 }

@@ -41,12 +41,7 @@ impl Json {
     /// ```
     #[must_use]
     pub fn tokens(&self) -> Tokens<'_> {
-        Tokens {
-            cursor: Cursor::new(self.as_str()),
-            levels: 0,
-            depth: 0,
-            ahead: Ahead::Value,
-        }
+        Tokens { cursor: Cursor::new(self.as_str()), levels: 0, depth: 0, ahead: Ahead::Value }
     }
 }
 
@@ -131,11 +126,7 @@ impl<'t> Tokens<'t> {
     }
 
     fn after_value(&mut self) {
-        self.ahead = if self.depth == 0 {
-            Ahead::Nothing
-        } else {
-            Ahead::More { first: false }
-        };
+        self.ahead = if self.depth == 0 { Ahead::Nothing } else { Ahead::More { first: false } };
     }
 }
 
@@ -154,9 +145,7 @@ impl<'t> Iterator for Tokens<'t> {
 
 impl std::fmt::Debug for Tokens<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Tokens")
-            .field("offset", &self.cursor.offset())
-            .finish_non_exhaustive()
+        f.debug_struct("Tokens").field("offset", &self.cursor.offset()).finish_non_exhaustive()
     }
 }
 
@@ -213,9 +202,6 @@ mod tests {
             }
         }
         let json = Json::parse(r#""\ud83dx""#).unwrap();
-        assert_eq!(
-            json.tokens().next(),
-            Some(Token::String("\u{fffd}x".into()))
-        );
+        assert_eq!(json.tokens().next(), Some(Token::String("\u{fffd}x".into())));
     }
 }

@@ -146,20 +146,7 @@ mod tests {
 
     #[test]
     fn integers_are_written_as_the_standard_library_does() {
-        let mut numbers = vec![
-            0,
-            1,
-            -1,
-            9,
-            10,
-            11,
-            -10,
-            99,
-            100,
-            i64::MAX,
-            i64::MIN,
-            i64::MIN + 1,
-        ];
+        let mut numbers = vec![0, 1, -1, 9, 10, 11, -10, 99, 100, i64::MAX, i64::MIN, i64::MIN + 1];
         numbers.extend((0..19).flat_map(|power| {
             let ten = 10_i64.pow(power);
             [ten, ten - 1, -ten, 1 - ten, ten / 7]

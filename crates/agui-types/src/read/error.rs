@@ -50,13 +50,7 @@ impl ReadError {
         found: impl Into<String>,
     ) -> Self {
         let (expected, found) = (expected.into(), found.into());
-        Self(Box::new(Fault {
-            kind,
-            path: String::new(),
-            offset,
-            expected,
-            found,
-        }))
+        Self(Box::new(Fault { kind, path: String::new(), offset, expected, found }))
     }
 
     /// The error as seen from further out: `segment`, which is the way there as a JSON Pointer, is
@@ -117,13 +111,7 @@ impl fmt::Debug for ReadError {
 
 impl fmt::Display for ReadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Fault {
-            kind,
-            path,
-            offset,
-            expected,
-            found,
-        } = &*self.0;
+        let Fault { kind, path, offset, expected, found } = &*self.0;
         if !path.is_empty() {
             write!(f, "{path}: ")?;
         }

@@ -79,10 +79,7 @@ impl Findings {
     }
 
     pub(crate) fn push(&mut self, kind: FindingKind) {
-        self.add(Finding {
-            path: String::new(),
-            kind,
-        });
+        self.add(Finding { path: String::new(), kind });
     }
 
     /// Moves the findings since `mark` one level further in.

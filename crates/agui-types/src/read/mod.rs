@@ -30,10 +30,7 @@ pub struct Reading<T> {
 impl<T> From<T> for Reading<T> {
     /// A value made in this process, about which there is nothing to report.
     fn from(value: T) -> Self {
-        Self {
-            value,
-            findings: Findings::default(),
-        }
+        Self { value, findings: Findings::default() }
     }
 }
 

@@ -67,12 +67,7 @@ impl<'t, 'i> Reader<'t, 'i> {
     }
 
     fn new(text: &'t str, exact: bool, ids: Option<&'i mut RecentIds>) -> Self {
-        Self {
-            cursor: Cursor::new(text),
-            exact,
-            findings: Findings::default(),
-            ids,
-        }
+        Self { cursor: Cursor::new(text), exact, findings: Findings::default(), ids }
     }
 
     /// Reads the text as one value.
@@ -96,10 +91,7 @@ impl<'t, 'i> Reader<'t, 'i> {
     pub(crate) fn open_object(&mut self) -> Result<Members, ReadError> {
         self.expect(Kind::Object, "an object")?;
         self.cursor.open_object()?;
-        Ok(Members {
-            first: true,
-            tagged: false,
-        })
+        Ok(Members { first: true, tagged: false })
     }
 
     /// The next member's name, or `None` at the end of the object.
@@ -173,12 +165,7 @@ impl<'t, 'i> Reader<'t, 'i> {
             return Ok(());
         }
         let (expected, found) = (format!("{literal:?}"), format!("{:?}", shortened(&text)));
-        Err(ReadError::new(
-            ReadErrorKind::InvalidValue,
-            offset,
-            expected,
-            found,
-        ))
+        Err(ReadError::new(ReadErrorKind::InvalidValue, offset, expected, found))
     }
 
     /// Reads a member the protocol does not describe.
@@ -190,16 +177,9 @@ impl<'t, 'i> Reader<'t, 'i> {
             let raw = reader.cursor.skip()?;
             if reader.exact {
                 let kind = ReadErrorKind::UnknownMember;
-                return Err(ReadError::new(
-                    kind,
-                    offset,
-                    "no such member",
-                    shortened(raw),
-                ));
+                return Err(ReadError::new(kind, offset, "no such member", shortened(raw)));
             }
-            reader
-                .findings
-                .push(FindingKind::UnknownMember(Json::from_checked(raw)));
+            reader.findings.push(FindingKind::UnknownMember(Json::from_checked(raw)));
             Ok(())
         })
     }
@@ -231,10 +211,7 @@ impl<'t, 'i> Reader<'t, 'i> {
                     name,
                     tag: Cow::Borrowed(tag),
                     offset,
-                    members: Members {
-                        first: false,
-                        tagged: true,
-                    },
+                    members: Members { first: false, tagged: true },
                     start,
                 });
             }
@@ -265,10 +242,7 @@ impl<'t, 'i> Reader<'t, 'i> {
                     name,
                     tag,
                     offset,
-                    members: Members {
-                        first: !come_first,
-                        tagged: come_first,
-                    },
+                    members: Members { first: !come_first, tagged: come_first },
                     start,
                 });
             }
@@ -286,9 +260,7 @@ impl<'t, 'i> Reader<'t, 'i> {
         discriminator: Discriminator<'t>,
         expected: &'static str,
     ) -> Result<Unknown, ReadError> {
-        let Discriminator {
-            name, tag, offset, ..
-        } = discriminator;
+        let Discriminator { name, tag, offset, .. } = discriminator;
         if self.exact {
             let found = format!("{:?}", shortened(&tag));
             let kind = ReadErrorKind::UnknownVariant;
@@ -306,8 +278,7 @@ impl<'t, 'i> Reader<'t, 'i> {
             }
         }
         let json = Json::from_checked(self.cursor.since(start));
-        self.findings
-            .push(FindingKind::UnknownVariant((&*tag).into()));
+        self.findings.push(FindingKind::UnknownVariant((&*tag).into()));
         Ok(Unknown::from_parts(&tag, json))
     }
 
@@ -321,12 +292,7 @@ impl<'t, 'i> Reader<'t, 'i> {
     ) -> Result<(), ReadError> {
         if self.exact {
             let found = format!("{:?}", shortened(value));
-            return Err(ReadError::new(
-                ReadErrorKind::UnknownVariant,
-                offset,
-                expected,
-                found,
-            ));
+            return Err(ReadError::new(ReadErrorKind::UnknownVariant, offset, expected, found));
         }
         self.findings.push(FindingKind::UnknownValue(value.into()));
         Ok(())
@@ -396,12 +362,7 @@ impl<'t, 'i> Reader<'t, 'i> {
             Some(value) if (least..=most).contains(&value) => Ok(value),
             _ => {
                 let found = shortened(text);
-                Err(ReadError::new(
-                    ReadErrorKind::InvalidValue,
-                    offset,
-                    expected,
-                    found,
-                ))
+                Err(ReadError::new(ReadErrorKind::InvalidValue, offset, expected, found))
             }
         }
     }
@@ -425,11 +386,7 @@ impl<'t, 'i> Reader<'t, 'i> {
             Ok(kind @ (Kind::Object | Kind::Array | Kind::Null)) => kind.name().into(),
             Ok(kind) => {
                 let raw = ahead.skip().unwrap_or_default();
-                format!(
-                    "{} {}",
-                    kind.name().trim_start_matches("a "),
-                    shortened(raw)
-                )
+                format!("{} {}", kind.name().trim_start_matches("a "), shortened(raw))
             }
             Err(error) => return error.into(),
         };

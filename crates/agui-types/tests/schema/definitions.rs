@@ -148,12 +148,8 @@ pub(crate) fn definitions() -> Vec<Definition> {
     let other: [(_, Exact); 10] = [
         ("EventType", event_type),
         ("Role", role),
-        ("Metadata", |text| {
-            Ok(Box::new(Raw(JsonObject::parse(text)?.to_string())))
-        }),
-        ("State", |text| {
-            Ok(Box::new(Raw(Json::parse(text)?.to_string())))
-        }),
+        ("Metadata", |text| Ok(Box::new(Raw(JsonObject::parse(text)?.to_string())))),
+        ("State", |text| Ok(Box::new(Raw(Json::parse(text)?.to_string())))),
         ("AddOperation", |text| operation(text, "add")),
         ("RemoveOperation", |text| operation(text, "remove")),
         ("ReplaceOperation", |text| operation(text, "replace")),
@@ -163,16 +159,10 @@ pub(crate) fn definitions() -> Vec<Definition> {
     ];
     all.extend(other.map(|(name, exact)| Definition {
         name,
-        readings: Some(Readings {
-            exact,
-            tolerant: None,
-        }),
+        readings: Some(Readings { exact, tolerant: None }),
     }));
     let fragments = ["BaseEvent", "Attributable", "BaseMessage"];
-    all.extend(fragments.map(|name| Definition {
-        name,
-        readings: None,
-    }));
+    all.extend(fragments.map(|name| Definition { name, readings: None }));
     all
 }
 
@@ -220,12 +210,7 @@ fn string(text: &str) -> Result<String, Refusal> {
 
 fn refusal(path: &str, text: &impl ToString) -> Refusal {
     let (kind, offset) = (None, 0);
-    Refusal {
-        kind,
-        path: path.into(),
-        offset,
-        text: text.to_string(),
-    }
+    Refusal { kind, path: path.into(), offset, text: text.to_string() }
 }
 
 /// A value that is only its text.
@@ -281,11 +266,6 @@ impl From<ReadError> for Refusal {
 
 impl From<JsonError> for Refusal {
     fn from(error: JsonError) -> Self {
-        Self {
-            kind: None,
-            path: String::new(),
-            offset: error.offset(),
-            text: error.to_string(),
-        }
+        Self { kind: None, path: String::new(), offset: error.offset(), text: error.to_string() }
     }
 }

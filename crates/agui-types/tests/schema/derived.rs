@@ -31,10 +31,7 @@ fn derived_schemas_judge_as_the_published_one() {
             assert_eq!(is_valid(&ours, &text), verdict, "{name}: {text}");
             verdicts[usize::from(verdict)] += 1;
         }
-        assert!(
-            verdicts.iter().all(|count| *count > 30),
-            "{name}: {verdicts:?}"
-        );
+        assert!(verdicts.iter().all(|count| *count > 30), "{name}: {verdicts:?}");
     }
 }
 
@@ -42,20 +39,13 @@ fn derived_schemas_judge_as_the_published_one() {
 fn every_described_member_says_what_it_is() {
     // A generator of documentation or code finds a description on each.
     let mut members = 0;
-    for derived in [
-        schema_for!(Event),
-        schema_for!(RunAgentInput),
-        schema_for!(AgentCapabilities),
-    ] {
+    for derived in [schema_for!(Event), schema_for!(RunAgentInput), schema_for!(AgentCapabilities)]
+    {
         let definitions = derived.as_value()["$defs"].as_object().unwrap();
         for (name, definition) in definitions {
             for (member, schema) in definition["properties"].as_object().into_iter().flatten() {
                 if schema.get("const").is_none() && definition["additionalProperties"] == false {
-                    assert!(
-                        schema["description"]
-                            .as_str()
-                            .is_some_and(|text| !text.is_empty())
-                    );
+                    assert!(schema["description"].as_str().is_some_and(|text| !text.is_empty()));
                     members += 1;
                 }
                 assert!(!member.is_empty(), "{name}");

@@ -70,11 +70,9 @@ impl Schema {
             Shape::Open => vec![Node::leaf(OPEN[2])],
             Shape::Text => vec![Node::text(TEXTS[2]), Node::text(TEXTS[3])],
             Shape::Union(arms) => arms.iter().flat_map(|arm| self.full(arm)).collect(),
-            Shape::Array { items, .. } => self
-                .full(items)
-                .into_iter()
-                .map(|item| Node::Array(vec![item]))
-                .collect(),
+            Shape::Array { items, .. } => {
+                self.full(items).into_iter().map(|item| Node::Array(vec![item])).collect()
+            }
             Shape::Object(object) => {
                 let each: Vec<(&String, Vec<Node>)> = object
                     .members
@@ -82,11 +80,7 @@ impl Schema {
                     .map(|(name, member)| (name, self.full_member(name, &member.shape)))
                     .collect();
                 // As many instances as the richest member has alternatives.
-                let most = each
-                    .iter()
-                    .map(|(_, values)| values.len())
-                    .max()
-                    .unwrap_or(1);
+                let most = each.iter().map(|(_, values)| values.len()).max().unwrap_or(1);
                 (0..most)
                     .map(|turn| {
                         let member = |(name, values): &(&String, Vec<Node>)| {
@@ -103,9 +97,9 @@ impl Schema {
     /// As [`Schema::full`], with strings that begin with the member's name.
     fn full_member(&self, name: &str, shape: &Shape) -> Vec<Node> {
         match self.resolve(shape) {
-            Shape::Text => [TEXTS[2], TEXTS[3]]
-                .map(|text| Node::text(&format!("{name} {text}")))
-                .into(),
+            Shape::Text => {
+                [TEXTS[2], TEXTS[3]].map(|text| Node::text(&format!("{name} {text}"))).into()
+            }
             other => self.full(other),
         }
     }
@@ -119,17 +113,14 @@ impl Schema {
             Shape::Text => TEXTS.map(Node::text).into(),
             Shape::OneOf(values) => values.iter().map(|value| Node::text(value)).collect(),
             Shape::Pointer => POINTERS.map(Node::text).into(),
-            Shape::Integer { least, most } => [*least, *most, 0, 1_700_000_000_000]
-                .map(|n| Node::leaf(n.to_string()))
-                .into(),
+            Shape::Integer { least, most } => {
+                [*least, *most, 0, 1_700_000_000_000].map(|n| Node::leaf(n.to_string())).into()
+            }
             Shape::Bool => vec![Node::leaf("true"), Node::leaf("false")],
             Shape::Open => OPEN.map(Node::leaf).into(),
             Shape::Array { items, least } => {
                 let empty = (*least == 0).then(|| Node::Array(Vec::new()));
-                let each = self
-                    .each(items)
-                    .into_iter()
-                    .map(|item| Node::Array(vec![item]));
+                let each = self.each(items).into_iter().map(|item| Node::Array(vec![item]));
                 let least = Node::Array(vec![self.least(items); 2]);
                 let all = Node::Array(self.full(items));
                 empty.into_iter().chain(each).chain([least, all]).collect()
@@ -154,8 +145,6 @@ impl Schema {
 
     fn required_only(&self, object: &Object) -> Vec<(String, Node)> {
         let required = object.members.iter().filter(|(_, member)| member.required);
-        required
-            .map(|(name, member)| (name.clone(), self.least(&member.shape)))
-            .collect()
+        required.map(|(name, member)| (name.clone(), self.least(&member.shape))).collect()
     }
 }

@@ -27,20 +27,14 @@ struct Line {
 }
 
 fn lines() -> Vec<Line> {
-    INSTANCES
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect()
+    INSTANCES.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 /// Calls back with every checked-in instance and its readings.
 fn each_instance(mut check: impl FnMut(&Line, &str, Readings)) {
     let definitions = definitions();
     for line in lines() {
-        let found = definitions
-            .iter()
-            .find(|it| it.name == line.definition)
-            .unwrap();
+        let found = definitions.iter().find(|it| it.name == line.definition).unwrap();
         check(&line, line.instance.get(), found.readings.unwrap());
     }
 }
@@ -55,19 +49,8 @@ fn every_definition_has_its_instance() {
         let tag = format!("\"type\":\"{event}\"");
         assert!(INSTANCES.contains(&tag), "{event}");
     }
-    for role in [
-        "developer",
-        "system",
-        "assistant",
-        "user",
-        "tool",
-        "activity",
-        "reasoning",
-    ] {
-        assert!(
-            INSTANCES.contains(&format!("\"instance\":{{\"role\":\"{role}\"")),
-            "{role}"
-        );
+    for role in ["developer", "system", "assistant", "user", "tool", "activity", "reasoning"] {
+        assert!(INSTANCES.contains(&format!("\"instance\":{{\"role\":\"{role}\"")), "{role}");
     }
 }
 
@@ -101,18 +84,10 @@ fn a_member_has_the_field_of_its_name() {
             if !value.render().starts_with(&format!("\"{name} ")) {
                 continue;
             }
-            let field = if name == "type" {
-                "kind".into()
-            } else {
-                snake_case(&name)
-            };
+            let field = if name == "type" { "kind".into() } else { snake_case(&name) };
             let required = debug.contains(&format!("{field}: \"{name} "));
             let optional = debug.contains(&format!("{field}: Some(\"{name} "));
-            assert!(
-                required || optional,
-                "{}: {field} in {debug}",
-                line.definition
-            );
+            assert!(required || optional, "{}: {field} in {debug}", line.definition);
             fields += 1;
         }
     });
@@ -165,10 +140,7 @@ fn each_member_is_required_or_can_be_left_out_and_is_never_null() {
             if line.required.contains(name) {
                 required += 1;
                 let refusal = (readings.exact)(&without).err().expect(&context);
-                let kinds = [
-                    Some(ReadErrorKind::Missing),
-                    Some(ReadErrorKind::NotAnEvent),
-                ];
+                let kinds = [Some(ReadErrorKind::Missing), Some(ReadErrorKind::NotAnEvent)];
                 assert!(kinds.contains(&refusal.kind), "{context}: {}", refusal.text);
                 assert_eq!(refusal.path, path, "{context}");
                 continue;
@@ -177,15 +149,9 @@ fn each_member_is_required_or_can_be_left_out_and_is_never_null() {
             let rest = (readings.exact)(&without).expect(&context);
             assert_eq!(rest.json(), without, "{context}");
             let refusal = (readings.exact)(&nulled).err().expect(&context);
-            assert_eq!(
-                (refusal.kind, &refusal.path),
-                (Some(ReadErrorKind::Null), &path)
-            );
+            assert_eq!((refusal.kind, &refusal.path), (Some(ReadErrorKind::Null), &path));
             let (tolerated, findings) = (readings.tolerant.unwrap())(&nulled).expect(&context);
-            assert_eq!(
-                (&findings[0].path, &findings[0].kind),
-                (&path, &FindingKind::Null)
-            );
+            assert_eq!((&findings[0].path, &findings[0].kind), (&path, &FindingKind::Null));
             assert!(tolerated.same(&*rest), "{context}");
 
             // Where a name comes twice, the last one counts.
@@ -195,10 +161,7 @@ fn each_member_is_required_or_can_be_left_out_and_is_never_null() {
             assert!(tolerated.same(&*rest), "{context}: {twice}");
         }
     });
-    assert!(
-        required > 150 && optional > 150,
-        "{required} required, {optional} optional"
-    );
+    assert!(required > 150 && optional > 150, "{required} required, {optional} optional");
 }
 
 #[test]
@@ -214,11 +177,8 @@ fn a_member_that_is_not_described_is_refused_or_reported() {
         let value = (readings.exact)(text).unwrap();
         let raw = r#"{ "deep" : [1.0, null] }"#;
         let empty = text == "{}";
-        let first = text.replacen(
-            '{',
-            &format!("{{\"x/~\":{raw}{}", if empty { "" } else { "," }),
-            1,
-        );
+        let first =
+            text.replacen('{', &format!("{{\"x/~\":{raw}{}", if empty { "" } else { "," }), 1);
         let comma = if empty { "" } else { "," };
         let last = format!("{}{comma}\"x/~\":{raw}}}", &text[..text.len() - 1]);
         for text in [first, last] {
@@ -230,9 +190,7 @@ fn a_member_that_is_not_described_is_refused_or_reported() {
             assert!(tolerated.same(&*value), "{text}");
             assert_eq!(findings.len(), 1);
             assert_eq!(findings[0].path, "/x~1~0");
-            let FindingKind::UnknownMember(json) = &findings[0].kind else {
-                panic!("{text}")
-            };
+            let FindingKind::UnknownMember(json) = &findings[0].kind else { panic!("{text}") };
             assert_eq!(json.as_str(), raw);
         }
     });
@@ -263,10 +221,7 @@ fn the_checked_in_instances_are_those_of_the_schema() {
             required.map(|(name, _)| name.clone()).collect()
         };
         let instances = schema.full(shape);
-        let largest = instances
-            .iter()
-            .max_by_key(|instance| instance.render().len())
-            .unwrap();
+        let largest = instances.iter().max_by_key(|instance| instance.render().len()).unwrap();
         let arm = match schema.resolve(shape) {
             Shape::Union(arms) => schema.arm(arms, largest).unwrap().1,
             other => other,
@@ -277,11 +232,7 @@ fn the_checked_in_instances_are_those_of_the_schema() {
         };
         let written = (readings.exact)(&largest.render()).unwrap().json();
         let instance = RawValue::from_string(written).unwrap();
-        let line = Line {
-            definition: name.into(),
-            required,
-            instance,
-        };
+        let line = Line { definition: name.into(), required, instance };
         fresh += &serde_json::to_string(&line).unwrap();
         fresh.push('\n');
     });

@@ -57,29 +57,15 @@ fn each_definition(schema: &Schema, mut check: impl FnMut(&str, &Shape, Readings
 #[test]
 fn there_is_a_type_for_every_definition() {
     let Some(schema) = current() else { return };
-    let ours: BTreeSet<&str> = definitions()
-        .iter()
-        .map(|definition| definition.name)
-        .collect();
+    let ours: BTreeSet<&str> = definitions().iter().map(|definition| definition.name).collect();
     let theirs: BTreeSet<&str> = schema.definitions.keys().map(String::as_str).collect();
     assert_eq!(ours, theirs);
     assert_eq!((theirs.len(), definitions().len()), (98, 98));
-    assert_eq!(
-        definitions()
-            .iter()
-            .filter(|definition| definition.readings.is_none())
-            .count(),
-        3
-    );
+    assert_eq!(definitions().iter().filter(|definition| definition.readings.is_none()).count(), 3);
 
-    let Shape::OneOf(types) = &schema.definitions["EventType"] else {
-        panic!("no list")
-    };
+    let Shape::OneOf(types) = &schema.definitions["EventType"] else { panic!("no list") };
     let ours: Vec<&str> = EventType::ALL.iter().map(|known| known.as_str()).collect();
-    assert_eq!(
-        (&ours, ours.len()),
-        (&types.iter().map(String::as_str).collect(), 31)
-    );
+    assert_eq!((&ours, ours.len()), (&types.iter().map(String::as_str).collect(), 31));
 }
 
 #[test]
@@ -91,10 +77,7 @@ fn what_the_schema_accepts_is_read_and_written_back_byte_for_byte() {
         let validator = validator(&schema, name);
         for (turn, instance) in schema.instances(shape).iter().enumerate() {
             let text = instance.render();
-            assert!(
-                is_valid(&validator, &text),
-                "{name}: the generator is wrong: {text}"
-            );
+            assert!(is_valid(&validator, &text), "{name}: the generator is wrong: {text}");
             round_trip(name, readings, &validator, instance);
             same_in_any_order(name, readings, instance, turn);
             seen += 1;
@@ -169,30 +152,16 @@ fn what_the_schema_refuses_is_refused_at_its_place() {
             }
         }
     });
-    assert!(
-        accepted > 1_000 && refused > 10_000,
-        "{accepted} accepted, {refused} refused"
-    );
+    assert!(accepted > 1_000 && refused > 10_000, "{accepted} accepted, {refused} refused");
 }
 
 fn refused_at_its_place(name: &str, readings: Readings, mutation: &Mutation) {
-    let Mutation {
-        change,
-        place,
-        instance,
-        ..
-    } = mutation;
+    let Mutation { change, place, instance, .. } = mutation;
     let (text, offset) = instance.render_marking(place);
     let Err(refusal) = (readings.exact)(&text) else {
-        panic!(
-            "{name}: {change:?} at {} was accepted: {text}",
-            pointer(place)
-        );
+        panic!("{name}: {change:?} at {} was accepted: {text}", pointer(place));
     };
-    let context = format!(
-        "{name}: {change:?} at {}: {refusal:?}\n{text}",
-        pointer(place)
-    );
+    let context = format!("{name}: {change:?} at {}: {refusal:?}\n{text}", pointer(place));
     // A value that became an object or an array may be refused for what it holds or lacks.
     let at = pointer(place);
     let above = at.starts_with(&refusal.path)
@@ -236,9 +205,7 @@ fn tolerated_or_not(
         ReadErrorKind::Null | ReadErrorKind::UnknownMember | ReadErrorKind::UnknownVariant => {
             let (value, findings) =
                 tolerant(text).unwrap_or_else(|refusal| panic!("{} {context}", refusal.text));
-            let [Finding { path, kind, .. }] = &*findings else {
-                panic!("{findings:?} {context}")
-            };
+            let [Finding { path, kind, .. }] = &*findings else { panic!("{findings:?} {context}") };
             match (&mutation.without, kind) {
                 (Some(without), FindingKind::Null) => {
                     assert_eq!((path, mutation.change), (&at, Change::Null), "{context}");
@@ -258,9 +225,7 @@ fn tolerated_or_not(
             }
         }
         _ => {
-            let refusal = tolerant(text)
-                .err()
-                .unwrap_or_else(|| panic!("tolerated: {context}"));
+            let refusal = tolerant(text).err().unwrap_or_else(|| panic!("tolerated: {context}"));
             assert_eq!(refusal.kind, Some(kind), "{context}");
         }
     }
@@ -270,11 +235,7 @@ fn tolerated_or_not(
 /// writes.
 fn kept_whole(mutation: &Mutation, written: &str, context: &str) {
     let value = |text: &str| serde_json::from_str::<Value>(text).unwrap();
-    assert_eq!(
-        value(written),
-        value(&mutation.instance.render()),
-        "{context}"
-    );
+    assert_eq!(value(written), value(&mutation.instance.render()), "{context}");
 }
 
 #[test]
@@ -293,40 +254,18 @@ fn nothing_in_the_schema_is_left_out() {
     let missed: Vec<_> = expected.difference(&seen).collect();
     assert!(missed.is_empty(), "{missed:?}");
     // Counted by hand from the published file, so that the walk itself cannot miss a part of it.
-    let count = |suffix: &str| {
-        expected
-            .iter()
-            .filter(|fact| fact.ends_with(suffix))
-            .count()
-    };
+    let count = |suffix: &str| expected.iter().filter(|fact| fact.ends_with(suffix)).count();
     let own: usize = schema.text["$defs"]
         .as_object()
         .unwrap()
         .values()
-        .map(|schema| {
-            schema["properties"]
-                .as_object()
-                .map_or(0, serde_json::Map::len)
-        })
+        .map(|schema| schema["properties"].as_object().map_or(0, serde_json::Map::len))
         .sum();
     assert!(count(" present") >= own, "{} of {own}", count(" present"));
     for event in EventType::ALL {
-        assert!(
-            expected
-                .iter()
-                .any(|fact| fact.ends_with(&format!(".type = {event}"))),
-            "{event}"
-        );
+        assert!(expected.iter().any(|fact| fact.ends_with(&format!(".type = {event}"))), "{event}");
     }
-    for role in [
-        "developer",
-        "system",
-        "assistant",
-        "user",
-        "tool",
-        "activity",
-        "reasoning",
-    ] {
+    for role in ["developer", "system", "assistant", "user", "tool", "activity", "reasoning"] {
         let fact = |fact: &&String| fact.ends_with(&format!("Message.role = {role}"));
         assert!(expected.iter().any(|it| fact(&it)), "{role}");
     }
@@ -357,11 +296,7 @@ fn cover(schema: &Schema, shape: &Shape, value: &Node, at: &str, seen: &mut BTre
         (Shape::Object(object), Node::Object(_)) => {
             for (name, member) in &object.members {
                 let at = format!("{at}.{name}");
-                let there = if value.member(name).is_some() {
-                    "present"
-                } else {
-                    "absent"
-                };
+                let there = if value.member(name).is_some() { "present" } else { "absent" };
                 seen.insert(format!("{at} {there}"));
                 if let Some(value) = value.member(name) {
                     cover(schema, &member.shape, value, &at, seen);
@@ -378,21 +313,9 @@ fn expect(shape: &Shape, at: &str, facts: &mut BTreeSet<String>) {
         Shape::OneOf(values) => facts.extend(values.iter().map(|value| format!("{at} = {value}"))),
         Shape::Bool => facts.extend(["true", "false"].map(|value| format!("{at} = {value}"))),
         Shape::Any { null } => {
-            let kinds = [
-                "true",
-                "false",
-                "a number",
-                "a string",
-                "an array",
-                "an object",
-            ];
+            let kinds = ["true", "false", "a number", "a string", "an array", "an object"];
             let null = null.then_some("null");
-            facts.extend(
-                kinds
-                    .into_iter()
-                    .chain(null)
-                    .map(|kind| format!("{at} = {kind}")),
-            );
+            facts.extend(kinds.into_iter().chain(null).map(|kind| format!("{at} = {kind}")));
         }
         Shape::Array { items, least } => {
             facts.extend((*least..=2).map(|length| format!("{at} of {length}")));
@@ -462,12 +385,7 @@ fn the_1_0_schema_lacks_only_the_type_of_encrypted_values() {
     for name in ["Message", "ToolCall", "ReasoningEncryptedValueEvent"] {
         let validator = validator(&older, name);
         let all = definitions();
-        let readings = all
-            .iter()
-            .find(|it| it.name == name)
-            .unwrap()
-            .readings
-            .unwrap();
+        let readings = all.iter().find(|it| it.name == name).unwrap().readings.unwrap();
         for instance in older.full(&older.definitions[name]) {
             round_trip(name, readings, &validator, &instance);
         }

@@ -30,17 +30,7 @@ pub(crate) struct Mutation {
 }
 
 /// Values of every JSON kind.
-const KINDS: [&str; 9] = [
-    "null",
-    "true",
-    "7",
-    "1.5",
-    r#""s""#,
-    "[]",
-    "{}",
-    "[7]",
-    r#"{"a":1}"#,
-];
+const KINDS: [&str; 9] = ["null", "true", "7", "1.5", r#""s""#, "[]", "{}", "[7]", r#"{"a":1}"#];
 
 /// Integers at and beyond the bounds, and numbers that are none, or are one all the same.
 const INTEGERS: [&str; 12] = [
@@ -61,16 +51,8 @@ const INTEGERS: [&str; 12] = [
 const NO_POINTERS: [&str; 6] = ["a", "a/b", "~0", "/~", "/a~2b", "/a/~"];
 
 /// Names that no definition has, some of them awkward.
-const FOREIGN: [&str; 8] = [
-    "x",
-    "",
-    "a/b~c~01",
-    "é \"\n",
-    "Type",
-    "constructor",
-    "__proto__",
-    "subAgents",
-];
+const FOREIGN: [&str; 8] =
+    ["x", "", "a/b~c~01", "é \"\n", "Type", "constructor", "__proto__", "subAgents"];
 
 impl Schema {
     /// Every change at every described place of some instances of a shape, down to so many steps
@@ -105,26 +87,19 @@ impl Schema {
 
     /// The arm of a union that a value belongs to.
     pub(crate) fn arm<'a>(&'a self, arms: &'a [Shape], value: &Node) -> Option<(usize, &'a Shape)> {
-        arms.iter()
-            .map(|arm| self.resolve(arm))
-            .enumerate()
-            .find(|(_, arm)| match (arm, value) {
-                (Shape::Text, Node::Leaf(text)) => text.starts_with('"'),
-                (Shape::Array { .. }, Node::Array(_)) => true,
-                (Shape::Object(object), Node::Object(_)) => {
-                    object
-                        .members
-                        .iter()
-                        .all(|(name, member)| match &member.shape {
-                            Shape::OneOf(values) if values.len() == 1 => {
-                                value.member(name) == Some(&Node::text(&values[0]))
-                                    || !member.required
-                            }
-                            _ => true,
-                        })
-                }
-                _ => false,
-            })
+        arms.iter().map(|arm| self.resolve(arm)).enumerate().find(|(_, arm)| match (arm, value) {
+            (Shape::Text, Node::Leaf(text)) => text.starts_with('"'),
+            (Shape::Array { .. }, Node::Array(_)) => true,
+            (Shape::Object(object), Node::Object(_)) => {
+                object.members.iter().all(|(name, member)| match &member.shape {
+                    Shape::OneOf(values) if values.len() == 1 => {
+                        value.member(name) == Some(&Node::text(&values[0])) || !member.required
+                    }
+                    _ => true,
+                })
+            }
+            _ => false,
+        })
     }
 }
 
@@ -148,12 +123,8 @@ impl Walk<'_> {
         }
         match (self.schema.resolve(shape), value) {
             (Shape::OneOf(values), _) => {
-                for other in [
-                    "",
-                    "unknown",
-                    &values[0].to_uppercase(),
-                    &format!("{} ", values[0]),
-                ] {
+                for other in ["", "unknown", &values[0].to_uppercase(), &format!("{} ", values[0])]
+                {
                     self.replace(place, &Node::text(other).render(), Change::Value);
                 }
             }
@@ -207,21 +178,12 @@ impl Walk<'_> {
     fn members(&mut self, object: &Object, value: &Node, place: &mut Place) {
         // Every name of the schema at the root; of the rest, each definition has its own turn.
         let sweep = place.is_empty();
-        let foreign: Vec<String> = self
-            .names
-            .iter()
-            .filter(|name| !object.members.contains_key(*name))
-            .cloned()
-            .collect();
+        let foreign: Vec<String> =
+            self.names.iter().filter(|name| !object.members.contains_key(*name)).cloned().collect();
         for name in foreign.into_iter().filter(|name| sweep || name.len() < 2) {
-            self.edit(
-                place,
-                Change::Extra,
-                Step::Member(name.clone()),
-                |members| {
-                    members.push((name, Node::leaf(r#"{ "a" : 1.0 }"#)));
-                },
-            );
+            self.edit(place, Change::Extra, Step::Member(name.clone()), |members| {
+                members.push((name, Node::leaf(r#"{ "a" : 1.0 }"#)));
+            });
         }
         for (name, member) in &object.members {
             let Some(held) = value.member(name) else {
@@ -255,12 +217,7 @@ impl Walk<'_> {
         *instance.at_mut(place).unwrap() = Node::leaf(value);
         if instance != *self.root {
             let place = place.clone();
-            self.found.push(Mutation {
-                change,
-                place,
-                instance,
-                without: None,
-            });
+            self.found.push(Mutation { change, place, instance, without: None });
         }
     }
 
@@ -271,36 +228,21 @@ impl Walk<'_> {
         step: Step,
         edit: impl FnOnce(&mut Vec<(String, Node)>),
     ) {
-        let Step::Member(name) = &step else {
-            unreachable!("members have names")
-        };
+        let Step::Member(name) = &step else { unreachable!("members have names") };
         if !self.is_new(place, change, name) {
             return;
         }
         let mut instance = self.root.clone();
         edit(instance.at_mut(place).unwrap().members_mut());
         let mut without = instance.clone();
-        without
-            .at_mut(place)
-            .unwrap()
-            .members_mut()
-            .retain(|(key, _)| key != name);
+        without.at_mut(place).unwrap().members_mut().retain(|(key, _)| key != name);
         let without = matches!(change, Change::Null | Change::Extra).then_some(without);
         let place = place.iter().cloned().chain([step]).collect();
-        self.found.push(Mutation {
-            change,
-            place,
-            instance,
-            without,
-        });
+        self.found.push(Mutation { change, place, instance, without });
     }
 
     fn is_new(&mut self, place: &Place, change: Change, what: &str) -> bool {
-        self.made.insert(format!(
-            "{} {:?} {change:?} {what}",
-            pointer(place),
-            self.arms
-        ))
+        self.made.insert(format!("{} {:?} {change:?} {what}", pointer(place), self.arms))
     }
 }
 

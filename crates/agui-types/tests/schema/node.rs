@@ -93,10 +93,9 @@ impl Node {
         };
         let inner = match (self, first) {
             (Self::Array(items), Step::Index(at)) => items.get_mut(*at),
-            (Self::Object(members), Step::Member(name)) => members
-                .iter_mut()
-                .find(|(key, _)| key == name)
-                .map(|(_, value)| value),
+            (Self::Object(members), Step::Member(name)) => {
+                members.iter_mut().find(|(key, _)| key == name).map(|(_, value)| value)
+            }
             _ => None,
         };
         inner?.at_mut(rest)
@@ -111,10 +110,9 @@ impl Node {
 
     pub(crate) fn member(&self, name: &str) -> Option<&Self> {
         match self {
-            Self::Object(members) => members
-                .iter()
-                .find(|(key, _)| key == name)
-                .map(|(_, value)| value),
+            Self::Object(members) => {
+                members.iter().find(|(key, _)| key == name).map(|(_, value)| value)
+            }
             _ => None,
         }
     }
@@ -149,9 +147,8 @@ impl Node {
                     return Err(format!("{} elements in {written}", items.len()));
                 }
                 let pairs = items.iter().zip(elements);
-                let items: Result<_, String> = pairs
-                    .map(|(item, element)| item.ordered_like(element.get()))
-                    .collect();
+                let items: Result<_, String> =
+                    pairs.map(|(item, element)| item.ordered_like(element.get())).collect();
                 Ok(Self::Array(items?))
             }
             Self::Object(members) => {

@@ -56,10 +56,8 @@ impl Schema {
     pub(crate) fn parse(text: &str) -> Self {
         let text: Value = serde_json::from_str(text).unwrap();
         let defs = text["$defs"].as_object().unwrap();
-        let definitions = defs
-            .iter()
-            .map(|(name, schema)| (name.clone(), shape(defs, schema)))
-            .collect();
+        let definitions =
+            defs.iter().map(|(name, schema)| (name.clone(), shape(defs, schema))).collect();
         Self { definitions, text }
     }
 
@@ -82,19 +80,11 @@ impl Schema {
 type Defs = serde_json::Map<String, Value>;
 
 fn shape(defs: &Defs, schema: &Value) -> Shape {
-    const ANNOTATIONS: [&str; 5] = [
-        "$anchor",
-        "title",
-        "description",
-        "default",
-        "contentEncoding",
-    ];
+    const ANNOTATIONS: [&str; 5] =
+        ["$anchor", "title", "description", "default", "contentEncoding"];
     let schema = schema.as_object().unwrap();
-    let mut keywords: Vec<&str> = schema
-        .keys()
-        .map(String::as_str)
-        .filter(|key| !ANNOTATIONS.contains(key))
-        .collect();
+    let mut keywords: Vec<&str> =
+        schema.keys().map(String::as_str).filter(|key| !ANNOTATIONS.contains(key)).collect();
     keywords.sort_unstable();
     match keywords[..] {
         [] => Shape::Any { null: true },
@@ -102,10 +92,7 @@ fn shape(defs: &Defs, schema: &Value) -> Shape {
             assert_eq!(schema["not"], serde_json::json!({ "type": "null" }));
             if let Some(target) = schema.get("$ref") {
                 let name = referred(target);
-                assert!(
-                    matches!(shape(defs, &defs[&name]), Shape::Any { null: true }),
-                    "{name}"
-                );
+                assert!(matches!(shape(defs, &defs[&name]), Shape::Any { null: true }), "{name}");
             }
             Shape::Any { null: false }
         }
@@ -148,38 +135,19 @@ fn typed(defs: &Defs, schema: &Defs, keywords: &[&str]) -> Shape {
 }
 
 fn object(defs: &Defs, schema: &Defs, keywords: &[&str]) -> Object {
-    let known = [
-        "allOf",
-        "properties",
-        "required",
-        "type",
-        "unevaluatedProperties",
-    ];
-    assert!(
-        keywords.iter().all(|key| known.contains(key)),
-        "{keywords:?}"
-    );
+    let known = ["allOf", "properties", "required", "type", "unevaluatedProperties"];
+    assert!(keywords.iter().all(|key| known.contains(key)), "{keywords:?}");
     let mut object = Object::default();
-    for part in schema
-        .get("allOf")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-    {
+    for part in schema.get("allOf").and_then(Value::as_array).into_iter().flatten() {
         let Shape::Object(part) = shape(defs, &defs[&referred(&part["$ref"])]) else {
             panic!("composed from something that is no object: {part}");
         };
         object.members.extend(part.members);
     }
     for (name, member) in schema["properties"].as_object().unwrap() {
-        let required = object
-            .members
-            .get(name)
-            .is_some_and(|member| member.required);
+        let required = object.members.get(name).is_some_and(|member| member.required);
         let shape = shape(defs, member);
-        object
-            .members
-            .insert(name.clone(), Member { shape, required });
+        object.members.insert(name.clone(), Member { shape, required });
     }
     for name in schema.get("required").map(strings).into_iter().flatten() {
         object.members.get_mut(&name).unwrap().required = true;
@@ -195,18 +163,9 @@ fn object(defs: &Defs, schema: &Defs, keywords: &[&str]) -> Object {
 }
 
 fn referred(target: &Value) -> String {
-    target
-        .as_str()
-        .unwrap()
-        .strip_prefix("#/$defs/")
-        .unwrap()
-        .into()
+    target.as_str().unwrap().strip_prefix("#/$defs/").unwrap().into()
 }
 
 fn strings(list: &Value) -> Vec<String> {
-    list.as_array()
-        .unwrap()
-        .iter()
-        .map(|text| text.as_str().unwrap().into())
-        .collect()
+    list.as_array().unwrap().iter().map(|text| text.as_str().unwrap().into()).collect()
 }
