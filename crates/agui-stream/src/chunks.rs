@@ -59,19 +59,9 @@ struct Pending {
 
 #[derive(Clone, Debug)]
 enum Item {
-    Text {
-        id: MessageId,
-        role: TextRole,
-        name: Option<String>,
-    },
-    Call {
-        id: ToolCallId,
-        name: String,
-        parent: Option<MessageId>,
-    },
-    Reasoning {
-        id: MessageId,
-    },
+    Text { id: MessageId, role: TextRole, name: Option<String> },
+    Call { id: ToolCallId, name: String, parent: Option<MessageId> },
+    Reasoning { id: MessageId },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,11 +111,7 @@ impl ChunkExpander {
 
     fn text(&mut self, mut chunk: TextMessageChunk, out: &mut Vec<Event>) -> Result<(), Fault> {
         let tag = &chunk.subagent_run_id;
-        let owner = self.lane(
-            Kind::Text,
-            chunk.message_id.as_ref().map(|id| id.as_str()),
-            tag,
-        )?;
+        let owner = self.lane(Kind::Text, chunk.message_id.as_ref().map(|id| id.as_str()), tag)?;
         chunk.base.timestamp = None;
         let pending = self.lanes.get(&owner).map(|pending| &pending.item);
         let (id, wanted) = match (pending, chunk.message_id) {
@@ -135,13 +121,7 @@ impl ChunkExpander {
                 let noun = "text message";
                 let said = chunk.role.as_ref().map(TextRole::as_str);
                 same(noun, id.as_str(), "role", said, Some(role.as_str()))?;
-                same(
-                    noun,
-                    id.as_str(),
-                    "name",
-                    chunk.name.as_deref(),
-                    name.as_deref(),
-                )?;
+                same(noun, id.as_str(), "name", chunk.name.as_deref(), name.as_deref())?;
                 (id.clone(), chunk.delta.is_some() || !chunk.base.is_empty())
             }
             (_, Some(id)) => {
@@ -150,16 +130,9 @@ impl ChunkExpander {
                 start.name.clone_from(&chunk.name);
                 start.subagent_run_id.clone_from(&owner);
                 start.base.set_metadata(chunk.base.metadata().cloned());
-                let item = Item::Text {
-                    id: id.clone(),
-                    role,
-                    name: chunk.name,
-                };
+                let item = Item::Text { id: id.clone(), role, name: chunk.name };
                 self.open(&owner, item, start.into(), out);
-                (
-                    id,
-                    chunk.delta.is_some() || chunk.base.raw_event().is_some(),
-                )
+                (id, chunk.delta.is_some() || chunk.base.raw_event().is_some())
             }
             (_, None) => return Err(missing(EventType::TextMessageChunk, "messageId")),
         };
@@ -174,11 +147,8 @@ impl ChunkExpander {
 
     fn call(&mut self, mut chunk: ToolCallChunk, out: &mut Vec<Event>) -> Result<(), Fault> {
         let tag = &chunk.subagent_run_id;
-        let owner = self.lane(
-            Kind::Call,
-            chunk.tool_call_id.as_ref().map(|id| id.as_str()),
-            tag,
-        )?;
+        let owner =
+            self.lane(Kind::Call, chunk.tool_call_id.as_ref().map(|id| id.as_str()), tag)?;
         chunk.base.timestamp = None;
         let pending = self.lanes.get(&owner).map(|pending| &pending.item);
         let (id, wanted) = match (pending, chunk.tool_call_id) {
@@ -202,20 +172,8 @@ impl ChunkExpander {
                 start.parent_message_id.clone_from(&parent);
                 start.subagent_run_id.clone_from(&owner);
                 start.base.set_metadata(chunk.base.metadata().cloned());
-                self.open(
-                    &owner,
-                    Item::Call {
-                        id: id.clone(),
-                        name,
-                        parent,
-                    },
-                    start.into(),
-                    out,
-                );
-                (
-                    id,
-                    chunk.delta.is_some() || chunk.base.raw_event().is_some(),
-                )
+                self.open(&owner, Item::Call { id: id.clone(), name, parent }, start.into(), out);
+                (id, chunk.delta.is_some() || chunk.base.raw_event().is_some())
             }
             (_, None) => return Err(missing(EventType::ToolCallChunk, "toolCallId")),
         };
@@ -246,16 +204,8 @@ impl ChunkExpander {
                 let mut start = ReasoningMessageStart::new(&id);
                 start.subagent_run_id.clone_from(&owner);
                 start.base.set_metadata(chunk.base.metadata().cloned());
-                self.open(
-                    &owner,
-                    Item::Reasoning { id: id.clone() },
-                    start.into(),
-                    out,
-                );
-                (
-                    id,
-                    chunk.delta.is_some() || chunk.base.raw_event().is_some(),
-                )
+                self.open(&owner, Item::Reasoning { id: id.clone() }, start.into(), out);
+                (id, chunk.delta.is_some() || chunk.base.raw_event().is_some())
             }
             (_, None) => return Err(missing(EventType::ReasoningMessageChunk, "messageId")),
         };
@@ -270,11 +220,7 @@ impl ChunkExpander {
 
     /// Whose lane a chunk belongs to.
     fn lane(&self, kind: Kind, id: Option<&str>, tag: &Owner) -> Result<Owner, Fault> {
-        let parents = || {
-            self.lanes
-                .get(&None)
-                .is_some_and(|pending| pending.item.kind() == kind)
-        };
+        let parents = || self.lanes.get(&None).is_some_and(|pending| pending.item.kind() == kind);
         match id {
             Some(id) => match self.holder(kind, id) {
                 Some(owner) if tag.is_some() && tag != owner => {
@@ -315,13 +261,7 @@ impl ChunkExpander {
             Item::Reasoning { id } => drop(self.reasoning.insert(id.clone(), owner.clone())),
         }
         self.opened += 1;
-        self.lanes.insert(
-            owner.clone(),
-            Pending {
-                opened: self.opened,
-                item,
-            },
-        );
+        self.lanes.insert(owner.clone(), Pending { opened: self.opened, item });
         out.push(start);
     }
 
@@ -360,11 +300,7 @@ impl ChunkExpander {
         (self.texts, self.calls, self.reasoning) = Default::default();
         let mut pending: Vec<(Owner, Pending)> = lanes.into_iter().collect();
         pending.sort_unstable_by_key(|(_, pending)| pending.opened);
-        out.extend(
-            pending
-                .into_iter()
-                .map(|(owner, pending)| pending.item.end(owner)),
-        );
+        out.extend(pending.into_iter().map(|(owner, pending)| pending.item.end(owner)));
     }
 }
 
@@ -408,11 +344,7 @@ impl Kind {
     }
 
     fn id(self) -> &'static str {
-        if self == Self::Call {
-            "toolCallId"
-        } else {
-            "messageId"
-        }
+        if self == Self::Call { "toolCallId" } else { "messageId" }
     }
 }
 
@@ -449,9 +381,7 @@ fn conflict(noun: &str, id: &str, member: &str, found: String, expected: String)
         quoted(id)
     );
     let fix = "repeat what the opener said, or leave it out after the first chunk";
-    Fault::new("C-45", Class::Chunk, expected, found, fix)
-        .message(message)
-        .at(format!("/{member}"))
+    Fault::new("C-45", Class::Chunk, expected, found, fix).message(message).at(format!("/{member}"))
 }
 
 #[cold]
@@ -471,14 +401,8 @@ fn ambiguous(kind: Kind, lanes: usize) -> Fault {
          {noun}"
     );
     let fix = "attribute the chunk to the subagent it belongs to";
-    Fault::new(
-        "C-46",
-        Class::Chunk,
-        format!("{id} or subagentRunId"),
-        "neither",
-        fix,
-    )
-    .message(message)
+    Fault::new("C-46", Class::Chunk, format!("{id} or subagentRunId"), "neither", fix)
+        .message(message)
 }
 
 #[cfg(test)]
@@ -497,9 +421,7 @@ mod tests {
                 false => format!(",{name:?}:{value:?}"),
             })
             .collect();
-        Event::from_json_tolerant(&format!("{{\"type\":{kind:?}{members}}}"))
-            .unwrap()
-            .value
+        Event::from_json_tolerant(&format!("{{\"type\":{kind:?}{members}}}")).unwrap().value
     }
 
     /// Expands lines and compares with lines; both say events as [`event`] reads them.
@@ -510,10 +432,7 @@ mod tests {
             expander.push(event(line), &mut out).unwrap();
         }
         let texts = |events: Vec<Event>| events.iter().map(ToJson::to_json).collect::<Vec<_>>();
-        assert_eq!(
-            texts(out),
-            texts(expected.iter().map(|line| event(line)).collect())
-        );
+        assert_eq!(texts(out), texts(expected.iter().map(|line| event(line)).collect()));
         expander
     }
 
@@ -530,10 +449,7 @@ mod tests {
         assert_eq!((fault.rule, fault.class), (rule, Class::Chunk), "{fault}");
         assert_eq!(fault.event, Some(before.len() as u64));
         assert_eq!(out.len(), emitted);
-        assert_eq!(
-            expander.push(event("RAW event={}"), &mut out),
-            Err(fault.clone())
-        );
+        assert_eq!(expander.push(event("RAW event={}"), &mut out), Err(fault.clone()));
         fault
     }
 
@@ -572,19 +488,10 @@ mod tests {
         refuses("C-44", &["REASONING_MESSAGE_CHUNK"]);
         refuses("C-44", &["TOOL_CALL_CHUNK toolCallName=f"]);
         let fault = refuses("C-44", &["TOOL_CALL_CHUNK toolCallId=c"]);
-        assert_eq!(
-            &*fault.message,
-            "First TOOL_CALL_CHUNK must have a toolCallName"
-        );
+        assert_eq!(&*fault.message, "First TOOL_CALL_CHUNK must have a toolCallName");
         assert_eq!(&*fault.path, "/toolCallName");
         // What was pending in the lane is of another kind, so this would open an item.
-        refuses(
-            "C-44",
-            &[
-                "TEXT_MESSAGE_CHUNK messageId=m",
-                "REASONING_MESSAGE_CHUNK delta=a",
-            ],
-        );
+        refuses("C-44", &["TEXT_MESSAGE_CHUNK messageId=m", "REASONING_MESSAGE_CHUNK delta=a"]);
     }
 
     #[test]
@@ -592,42 +499,20 @@ mod tests {
         // C-45, P-23
         let opener = "TEXT_MESSAGE_CHUNK messageId=m name=n";
         expands(
-            &[
-                opener,
-                "TEXT_MESSAGE_CHUNK messageId=m name=n role=assistant",
-            ],
+            &[opener, "TEXT_MESSAGE_CHUNK messageId=m name=n role=assistant"],
             &["TEXT_MESSAGE_START messageId=m role=assistant name=n"],
         );
         let fault = refuses("C-45", &[opener, "TEXT_MESSAGE_CHUNK role=user"]);
-        assert!(
-            fault
-                .message
-                .contains("does not match the open stream's role 'assistant'")
-        );
+        assert!(fault.message.contains("does not match the open stream's role 'assistant'"));
         refuses("C-45", &[opener, "TEXT_MESSAGE_CHUNK name=other"]);
-        refuses(
-            "C-45",
-            &[
-                "TEXT_MESSAGE_CHUNK messageId=m",
-                "TEXT_MESSAGE_CHUNK name=n",
-            ],
-        );
+        refuses("C-45", &["TEXT_MESSAGE_CHUNK messageId=m", "TEXT_MESSAGE_CHUNK name=n"]);
         let call = "TOOL_CALL_CHUNK toolCallId=c toolCallName=f";
         refuses("C-45", &[call, "TOOL_CALL_CHUNK toolCallName=g"]);
         refuses("C-45", &[call, "TOOL_CALL_CHUNK parentMessageId=m"]);
-        let fault = refuses(
-            "C-45",
-            &[opener, "TEXT_MESSAGE_CHUNK messageId=m subagentRunId=a"],
-        );
+        let fault = refuses("C-45", &[opener, "TEXT_MESSAGE_CHUNK messageId=m subagentRunId=a"]);
         assert_eq!(&*fault.path, "/subagentRunId");
         let tagged = "REASONING_MESSAGE_CHUNK messageId=r subagentRunId=a";
-        refuses(
-            "C-45",
-            &[
-                tagged,
-                "REASONING_MESSAGE_CHUNK messageId=r subagentRunId=b",
-            ],
-        );
+        refuses("C-45", &[tagged, "REASONING_MESSAGE_CHUNK messageId=r subagentRunId=b"]);
     }
 
     #[test]
@@ -644,18 +529,10 @@ mod tests {
         // By its id, by the only candidate, by the parent agent's.
         expands(
             &[a, b, "TEXT_MESSAGE_CHUNK messageId=n delta=x"],
-            &[
-                opened[0],
-                opened[1],
-                "TEXT_MESSAGE_CONTENT messageId=n delta=x subagentRunId=b",
-            ],
+            &[opened[0], opened[1], "TEXT_MESSAGE_CONTENT messageId=n delta=x subagentRunId=b"],
         );
         expands(
-            &[
-                a,
-                "REASONING_MESSAGE_CHUNK messageId=r",
-                "TEXT_MESSAGE_CHUNK delta=x",
-            ],
+            &[a, "REASONING_MESSAGE_CHUNK messageId=r", "TEXT_MESSAGE_CHUNK delta=x"],
             &[
                 opened[0],
                 "REASONING_MESSAGE_START messageId=r role=reasoning",
@@ -663,12 +540,7 @@ mod tests {
             ],
         );
         expands(
-            &[
-                a,
-                b,
-                "TEXT_MESSAGE_CHUNK messageId=p",
-                "TEXT_MESSAGE_CHUNK delta=x",
-            ],
+            &[a, b, "TEXT_MESSAGE_CHUNK messageId=p", "TEXT_MESSAGE_CHUNK delta=x"],
             &[
                 opened[0],
                 opened[1],
@@ -678,10 +550,7 @@ mod tests {
         );
         let fault = refuses("C-46", &[a, b, "TEXT_MESSAGE_CHUNK delta=x"]);
         assert!(fault.message.contains("2 lanes"), "{fault}");
-        refuses(
-            "C-44",
-            &[a, b, "TEXT_MESSAGE_CHUNK delta=x subagentRunId=c"],
-        );
+        refuses("C-44", &[a, b, "TEXT_MESSAGE_CHUNK delta=x subagentRunId=c"]);
     }
 
     #[test]
@@ -782,16 +651,10 @@ mod tests {
     #[test]
     fn the_timestamp_of_a_chunk_is_not_carried() {
         let timestamp = agui_types::Timestamp::new(1).unwrap();
-        let chunk = TextMessageChunk::new()
-            .message_id("m")
-            .delta("a")
-            .timestamp(timestamp);
+        let chunk = TextMessageChunk::new().message_id("m").delta("a").timestamp(timestamp);
         let mut out = Vec::new();
         ChunkExpander::new().push(chunk.into(), &mut out).unwrap();
-        assert!(
-            out.iter()
-                .all(|event| event.base().unwrap().timestamp.is_none())
-        );
+        assert!(out.iter().all(|event| event.base().unwrap().timestamp.is_none()));
     }
 
     #[test]
@@ -809,22 +672,15 @@ mod tests {
         let (mut expander, mut out) = (ChunkExpander::new(), Vec::new());
         for at in 0..1_000 {
             let chunk = TextMessageChunk::new().message_id(at.to_string());
-            expander
-                .push(chunk.subagent_run_id(at.to_string()).into(), &mut out)
-                .unwrap();
+            expander.push(chunk.subagent_run_id(at.to_string()).into(), &mut out).unwrap();
         }
         assert_eq!(expander.lanes.len(), 1_000);
-        expander
-            .push(event("RUN_ERROR message=m"), &mut out)
-            .unwrap();
+        expander.push(event("RUN_ERROR message=m"), &mut out).unwrap();
         assert!(expander.lanes.is_empty() && expander.texts.is_empty());
         let ends: Vec<&str> = out[1_000..2_000]
             .iter()
             .map(|end| end.attribution().map_or("", SubagentRunId::as_str))
             .collect();
-        assert_eq!(
-            ends,
-            (0..1_000).map(|at| at.to_string()).collect::<Vec<_>>()
-        );
+        assert_eq!(ends, (0..1_000).map(|at| at.to_string()).collect::<Vec<_>>());
     }
 }

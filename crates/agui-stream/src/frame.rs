@@ -19,19 +19,14 @@ pub struct Frame {
 }
 
 impl Frame {
-    pub(crate) fn new(reading: Reading<Event>, index: u64) -> Self {
+    pub(crate) fn new(reading: Reading<Event>, index: Option<u64>) -> Self {
         let omitted = reading.findings.omitted();
         let findings = if reading.findings.is_empty() {
             Vec::new()
         } else {
             reading.findings.into_iter().collect()
         };
-        Self {
-            event: reading.value,
-            findings,
-            omitted,
-            index: Some(index),
-        }
+        Self { event: reading.value, findings, omitted, index }
     }
 
     /// Which event of the stream it is, counted from 0 as they arrived; `None` for one that did not
@@ -53,10 +48,7 @@ impl Frame {
             return;
         }
         let findings = std::mem::take(&mut self.findings);
-        let kept = findings
-            .into_iter()
-            .filter(|finding| !remove(self, finding))
-            .collect();
+        let kept = findings.into_iter().filter(|finding| !remove(self, finding)).collect();
         self.findings = kept;
     }
 }
@@ -64,11 +56,6 @@ impl Frame {
 /// An event made in this process: nothing about it is unknown to a reader.
 impl From<Event> for Frame {
     fn from(event: Event) -> Self {
-        Self {
-            event,
-            findings: Vec::new(),
-            omitted: 0,
-            index: None,
-        }
+        Self { event, findings: Vec::new(), omitted: 0, index: None }
     }
 }

@@ -47,10 +47,7 @@ impl Pipeline {
     /// A pipeline for the answer to a run input: see [`Verifier::for_run`].
     #[must_use]
     pub fn for_run(thread_id: ThreadId, run_id: RunId) -> Self {
-        Self {
-            boundary: Boundary::new(),
-            checks: Checks::for_run(thread_id, run_id),
-        }
+        Self { boundary: Boundary::new(), checks: Checks::for_run(thread_id, run_id) }
     }
 
     /// The same pipeline from a peer that is known to speak at most this version. To be said before
@@ -135,10 +132,7 @@ impl Checks {
     /// For the answer to a run input: see [`Verifier::for_run`].
     #[must_use]
     pub fn for_run(thread_id: ThreadId, run_id: RunId) -> Self {
-        Self {
-            verifier: Verifier::for_run(thread_id, run_id),
-            ..Self::default()
-        }
+        Self { verifier: Verifier::for_run(thread_id, run_id), ..Self::default() }
     }
 
     /// The same checks on a peer that is known to speak at most this version: what it cannot mean
@@ -178,12 +172,7 @@ impl Checks {
         for warning in &mut warnings[first..] {
             warning.event = index;
         }
-        expanded.map_err(|fault| {
-            self.fail(Fault {
-                event: self.last,
-                ..fault
-            })
-        })
+        expanded.map_err(|fault| self.fail(Fault { event: self.last, ..fault }))
     }
 
     /// Expansion and verification. What was verified before a fault stays in `out`.
@@ -258,10 +247,7 @@ impl Checks {
 
 /// C-81: a newer or unclear version is gone along with.
 fn version_warning(event: &RunStarted) -> Option<Warning> {
-    let theirs = event
-        .protocol_version
-        .as_ref()
-        .filter(|it| it.is_newer_or_unclear())?;
+    let theirs = event.protocol_version.as_ref().filter(|it| it.is_newer_or_unclear())?;
     let (ours, shown) = (ProtocolVersion::DECLARED, quoted(theirs.as_str()));
     let message = match theirs.version() {
         Some(_) => format!(
@@ -273,4 +259,233 @@ fn version_warning(event: &RunStarted) -> Option<Warning> {
         ),
     };
     Some(Warning::new("C-81", "/protocolVersion", message))
+}
+
+#[cfg(test)]
+mod tests {
+    use agui_types::event::TextMessageContent;
+    use agui_types::{EventReader, ToJson};
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::{Class, RunState};
+
+    const START: &str = r#"{"type":"RUN_STARTED","threadId":"t","runId":"r"}"#;
+    const FINISH: &str = r#"{"type":"RUN_FINISHED","threadId":"t","runId":"r"}"#;
+
+    #[derive(Default)]
+    struct Stream {
+        pipeline: Pipeline,
+        out: Vec<Event>,
+        warnings: Vec<Warning>,
+    }
+
+    impl Stream {
+        fn push(&mut self, text: &str) -> Result<(), Fault> {
+            match EventReader::new().tolerant(text) {
+                Ok(reading) => self.pipeline.push(reading, &mut self.out, &mut self.warnings),
+                Err(error) => Err(self.pipeline.push_unreadable(&error)),
+            }
+        }
+
+        fn types(&self) -> Vec<&str> {
+            self.out.iter().map(Event::type_name).collect()
+        }
+    }
+
+    #[test]
+    fn enforcement_comes_before_expansion_and_verification_after_it() {
+        // C-32, C-43
+        let mut stream = Stream::default();
+        stream.push(START).unwrap();
+        let chunk =
+            r#"{"type":"TEXT_MESSAGE_CHUNK","messageId":"m","role":"narrator","delta":"x"}"#;
+        stream.push(chunk).unwrap();
+        stream.push(r#"{"type":"NEW"}"#).unwrap();
+        stream.push(FINISH).unwrap();
+        stream.pipeline.finish().unwrap();
+        let started = r#"{"type":"TEXT_MESSAGE_START","messageId":"m","role":"assistant"}"#;
+        assert_eq!(stream.out[1].to_json(), started);
+        assert_eq!(
+            stream.types(),
+            [
+                "RUN_STARTED",
+                "TEXT_MESSAGE_START",
+                "TEXT_MESSAGE_CONTENT",
+                "TEXT_MESSAGE_END",
+                "RUN_FINISHED"
+            ]
+        );
+        let warned: Vec<_> = stream.warnings.iter().map(|it| (it.rule, it.event)).collect();
+        assert_eq!(warned, [("C-24", Some(1)), ("C-22", Some(2))]);
+    }
+
+    #[test]
+    fn what_came_before_a_fault_stays_delivered_and_the_fault_stays() {
+        // C-12
+        let mut stream = Stream::default();
+        stream.push(START).unwrap();
+        stream.push(r#"{"type":"NEW"}"#).unwrap();
+        stream.push(r#"{"type":"TEXT_MESSAGE_CHUNK","messageId":"m"}"#).unwrap();
+        // Ends the chunks, then breaks a rule itself: the end is delivered.
+        let fault = stream.push(r#"{"type":"TEXT_MESSAGE_END","messageId":"m"}"#).unwrap_err();
+        assert_eq!((fault.rule, fault.event), ("C-38", Some(3)));
+        assert_eq!(stream.types(), ["RUN_STARTED", "TEXT_MESSAGE_START", "TEXT_MESSAGE_END"]);
+        assert_eq!(stream.push(FINISH), Err(fault.clone()));
+        assert_eq!(stream.push("{"), Err(fault.clone()));
+        assert_eq!(stream.pipeline.finish(), Err(fault));
+        assert_eq!(stream.out.len(), 3);
+    }
+
+    #[test]
+    fn faults_and_warnings_count_what_arrived() {
+        let mut stream = Stream::default();
+        for text in [START, r#"{"type":"NEW"}"#, r#"{"type":"NEWER"}"#] {
+            stream.push(text).unwrap();
+        }
+        let fault = stream.push(r#"{"type":"CUSTOM"}"#).unwrap_err();
+        assert_eq!((fault.class, fault.event), (Class::Schema, Some(3)));
+        assert_eq!(stream.warnings[1].event, Some(2));
+    }
+
+    #[test]
+    fn a_stream_without_an_end_is_truncated_and_nothing_is_invented() {
+        // C-14, C-15, T-9
+        let mut stream = Stream::default();
+        stream.push(START).unwrap();
+        stream.push(r#"{"type":"TEXT_MESSAGE_CHUNK","messageId":"m","delta":"x"}"#).unwrap();
+        let fault = stream.pipeline.finish().unwrap_err();
+        assert_eq!((fault.class, fault.event), (Class::Truncated, None));
+        assert_eq!(stream.types().last(), Some(&"TEXT_MESSAGE_CONTENT"));
+        assert!(matches!(stream.pipeline.verifier().run(), RunState::Active { .. }));
+        assert_eq!(Stream::default().pipeline.finish().unwrap_err().class, Class::Truncated);
+    }
+
+    #[test]
+    fn a_newer_or_unclear_version_is_warned_of_once_per_run() {
+        // C-81, P-83
+        for (version, warned) in [
+            ("1.0", false),
+            ("0.9", false),
+            ("1.1", true),
+            ("1.10", true),
+            ("2.0", true),
+            ("1", true),
+            ("1.0.0", true),
+            ("draft", true),
+        ] {
+            let mut stream = Stream::default();
+            let text = format!(
+                r#"{{"type":"RUN_STARTED","threadId":"t","runId":"r","protocolVersion":"{version}"}}"#
+            );
+            stream.push(&text).unwrap();
+            let found: Vec<_> = stream.warnings.iter().map(|it| (it.rule, it.event)).collect();
+            let expected = if warned { vec![("C-81", Some(0))] } else { Vec::new() };
+            assert_eq!(found, expected, "{version}");
+        }
+    }
+
+    #[test]
+    fn middleware_sits_between_the_two_parts() {
+        // C-32, C-34
+        let (mut boundary, mut checks) = Pipeline::for_run("t".into(), "r".into()).split();
+        let (mut out, mut warnings) = (Vec::new(), Vec::new());
+        for text in [START, r#"{"type":"NEW"}"#, FINISH] {
+            let reading = EventReader::new().tolerant(text).unwrap();
+            let frame = boundary.push(reading, &mut warnings).unwrap();
+            if frame.event.type_name() == "NEW" {
+                // Middleware may know what the protocol does not.
+                let known = TextMessageContent::new("m", "x");
+                let fault = checks.clone().push(Event::from(known).into(), &mut out, &mut warnings);
+                let fault = fault.unwrap_err();
+                assert_eq!((fault.rule, fault.event), ("C-38", Some(0)));
+                continue;
+            }
+            checks.push(frame, &mut out, &mut warnings).unwrap();
+        }
+        checks.finish().unwrap();
+        assert!(warnings.is_empty());
+        assert_eq!(out.len(), 2);
+    }
+
+    fn any_frame() -> impl Strategy<Value = String> {
+        let member = prop::sample::select(vec![
+            r#""messageId":"m""#,
+            r#""messageId":"n""#,
+            r#""toolCallId":"c""#,
+            r#""toolCallName":"f""#,
+            r#""delta":"x""#,
+            r#""delta":[]"#,
+            r#""subagentRunId":"a""#,
+            r#""subagentRunId":null"#,
+            r#""parentMessageId":"m""#,
+            r#""role":"assistant""#,
+            r#""role":"reasoning""#,
+            r#""threadId":"t""#,
+            r#""runId":"r""#,
+            r#""stepName":"s""#,
+            r#""name":"n""#,
+            r#""content":"x""#,
+            r#""content":[{"type":"binary"},{"type":"image","source":{"type":"x"}}]"#,
+            r#""messages":[{"role":"robot"},{"role":"assistant","id":"m"}]"#,
+            r#""outcome":{"type":"x"}"#,
+            r#""input":{"threadId":"t","runId":"r","messages":[],"state":null}"#,
+            r#""rawEvent":null"#,
+            r#""metadata":{"k":null}"#,
+            r#""extra":{}"#,
+        ]);
+        let known = agui_types::EventType::ALL.iter().map(|known| known.as_str());
+        let types: Vec<&str> = known
+            .chain(["THINKING_START", "THINKING_TEXT_MESSAGE_CONTENT", "THINKING_END", "NEW", ""])
+            .collect();
+        let members = prop::collection::btree_set(member, 0..12);
+        (prop::sample::select(types), members).prop_map(|(name, members)| {
+            let members: String = members.iter().map(|member| format!(",{member}")).collect();
+            format!("{{\"type\":\"{name}\"{members}}}")
+        })
+    }
+
+    proptest! {
+        /// Whatever comes, nothing panics, what is delivered verifies by itself, holds nothing
+        /// unknown, and can be closed in order (C-27, P-9).
+        #[test]
+        fn what_is_delivered_is_in_order(
+            frames in prop::collection::vec(any_frame(), 0..40),
+            old in any::<bool>(),
+        ) {
+            let mut stream = Stream::default();
+            if old {
+                stream.pipeline = stream.pipeline.from_peer("0.0.39".parse().unwrap());
+            }
+            stream.push(START).unwrap();
+            for frame in &frames {
+                let mut next = stream.pipeline.clone();
+                let (mut out, mut warnings) = (Vec::new(), Vec::new());
+                let verdict = match EventReader::new().tolerant(frame) {
+                    Ok(reading) => next.push(reading, &mut out, &mut warnings),
+                    Err(error) => Err(next.push_unreadable(&error)),
+                };
+                // A frame that is refused is left out, so that many come into play.
+                if verdict.is_ok() {
+                    stream.pipeline = next;
+                    stream.out.append(&mut out);
+                }
+            }
+            let mut verifier = Verifier::new();
+            for event in &stream.out {
+                let text = event.to_json();
+                let exact = EventReader::new().exact(&text);
+                prop_assert!(exact.is_ok(), "{}: {:?}", text, exact);
+                prop_assert_eq!(verifier.push(event), Ok(()));
+            }
+            if let RunState::Active { thread_id, run_id } = verifier.run() {
+                for event in verifier.closing_events() {
+                    prop_assert_eq!(verifier.push(&event), Ok(()));
+                }
+                let finish = agui_types::event::RunFinished::new(thread_id, run_id);
+                prop_assert_eq!(verifier.push(&finish.into()), Ok(()));
+            }
+            prop_assert_eq!(verifier.finish(), Ok(()));
+        }
+    }
 }

@@ -77,16 +77,7 @@ impl Fault {
     ) -> Self {
         let (expected, found, fix) = (expected.into(), found.into(), fix.into());
         let message = format!("expected {expected}, found {found}").into();
-        Self {
-            rule,
-            class,
-            event: None,
-            path: "".into(),
-            message,
-            expected,
-            found,
-            fix,
-        }
+        Self { rule, class, event: None, path: "".into(), message, expected, found, fix }
     }
 
     /// The same fault with a sentence of its own.
@@ -140,12 +131,7 @@ impl Warning {
         path: impl Into<String>,
         message: impl Into<String>,
     ) -> Self {
-        Self {
-            rule,
-            event: None,
-            path: path.into(),
-            message: message.into(),
-        }
+        Self { rule, event: None, path: path.into(), message: message.into() }
     }
 }
 
@@ -183,11 +169,8 @@ pub(crate) fn shortened(name: &str) -> String {
 /// Names one after another, at most ten of them.
 pub(crate) fn listed(names: &[impl AsRef<str>]) -> String {
     const MOST: usize = 10;
-    let mut list: Vec<String> = names
-        .iter()
-        .take(MOST)
-        .map(|name| shortened(name.as_ref()))
-        .collect();
+    let mut list: Vec<String> =
+        names.iter().take(MOST).map(|name| shortened(name.as_ref())).collect();
     if names.len() > MOST {
         list.push(format!("and {} more", names.len() - MOST));
     }

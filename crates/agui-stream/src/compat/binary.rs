@@ -37,11 +37,7 @@ pub(crate) fn upgrade(messages: &mut [Message], mut report: impl FnMut(usize, us
             continue;
         }
         let beside: HashSet<Identity> = parts.iter().filter_map(identity).collect();
-        for (index, part) in parts
-            .iter_mut()
-            .enumerate()
-            .filter(|(_, part)| is_binary(part))
-        {
+        for (index, part) in parts.iter_mut().enumerate().filter(|(_, part)| is_binary(part)) {
             let ContentPart::Unknown(binary) = part else {
                 continue;
             };
@@ -70,9 +66,7 @@ fn media(binary: &Unknown) -> Option<ContentPart> {
     let mime_type = text(&object, "mimeType")?;
     let source: PartSource = match filled("data") {
         Some(data) => DataSource::new(data, mime_type.as_str()).into(),
-        None => UrlSource::new(filled("url")?)
-            .mime_type(mime_type.as_str())
-            .into(),
+        None => UrlSource::new(filled("url")?).mime_type(mime_type.as_str()).into(),
     };
     let metadata = filled("filename")
         .and_then(|name| Json::encode(&BTreeMap::from([("filename", name)])).ok());
@@ -102,9 +96,7 @@ fn identity(part: &ContentPart) -> Option<Identity> {
         ContentPart::Document(part) => (&part.source, &part.metadata),
         _ => return None,
     };
-    let object = metadata
-        .as_ref()
-        .and_then(|it| JsonObject::try_from(it.clone()).ok());
+    let object = metadata.as_ref().and_then(|it| JsonObject::try_from(it.clone()).ok());
     let name = object.and_then(|object| text(&object, "filename"));
     Some((part.tag().into(), source.to_json(), name))
 }

@@ -4,6 +4,8 @@ mod binary;
 mod nulls;
 mod owner;
 mod peer;
+#[cfg(test)]
+mod tests;
 mod thinking;
 
 use std::collections::HashSet;
@@ -15,7 +17,6 @@ use crate::{Fault, Frame, Warning};
 pub(crate) use binary::{Binary, upgrade};
 pub(crate) use nulls::in_input as retired_null;
 pub(crate) use owner::{Disowner, disown_message};
-
 pub use peer::PeerVersion;
 use thinking::Thinking;
 
@@ -47,10 +48,7 @@ impl Boundary {
     /// A boundary to a peer that is known to speak at most this version.
     #[must_use]
     pub fn to_peer(peer: PeerVersion) -> Self {
-        Self {
-            peer,
-            ..Self::default()
-        }
+        Self { peer, ..Self::default() }
     }
 
     /// Takes the next event as it was read.
@@ -63,7 +61,7 @@ impl Boundary {
     ) -> Result<Frame, Fault> {
         let index = self.taken;
         self.taken += 1;
-        let mut frame = Frame::new(reading, index);
+        let mut frame = Frame::new(reading, Some(index));
         let first = warnings.len();
         let translated = self.translate(&mut frame, warnings);
         for warning in &mut warnings[first..] {
@@ -89,11 +87,9 @@ impl Boundary {
                 if let Some(translated) = self.thinking.translate(unknown, warnings) {
                     let reading = translated.map_err(|error| Fault::from(&error))?;
                     let (retired, now) = (unknown.tag().to_owned(), reading.value.type_name());
-                    let message = format!("{retired} is retired and read as {now}");
+                    let message = || format!("{retired} is retired and read as {now}");
                     self.tell_once(&retired, "", message, warnings);
-                    let index = frame.index;
-                    *frame = Frame::new(reading, 0);
-                    frame.index = index;
+                    *frame = Frame::new(reading, frame.index);
                 }
             }
             _ => {}
@@ -114,7 +110,7 @@ impl Boundary {
                 return false;
             };
             let shape = format!("{}.{shape}", frame.event.type_name());
-            let message = format!("{shape}: null is retired and read as absent");
+            let message = || format!("{shape}: null is retired and read as absent");
             self.tell_once(&shape, &finding.path, message, warnings);
             true
         });
@@ -146,8 +142,8 @@ impl Boundary {
             }
         });
         if let Some(path) = first {
-            let message = "binary content parts are retired and read as media parts";
-            self.tell_once("binary", &path, message.into(), warnings);
+            let message = || "binary content parts are retired and read as media parts".into();
+            self.tell_once("binary", &path, message, warnings);
         }
         frame.remove_findings(|_, finding| upgraded.contains(&finding.path));
     }
@@ -160,10 +156,16 @@ impl Boundary {
         });
     }
 
-    fn tell_once(&mut self, what: &str, path: &str, message: String, to: &mut Vec<Warning>) {
+    fn tell_once(
+        &mut self,
+        what: &str,
+        path: &str,
+        message: impl FnOnce() -> String,
+        warnings: &mut Vec<Warning>,
+    ) {
         if !self.told.contains(what) {
             self.told.insert(what.to_owned());
-            to.push(Warning::new("C-84", path, message));
+            warnings.push(Warning::new("C-84", path, message()));
         }
     }
 }

@@ -13,10 +13,7 @@ pub(super) fn retired(event: &Event, path: &str) -> Option<&'static str> {
         ("/result", Event::RunFinished(_) | Event::SubagentFinished(_)) => Some("result"),
         (_, Event::MessagesSnapshot(event)) => in_messages(&event.messages, path),
         (_, Event::RunStarted(event)) => {
-            let messages = event
-                .input
-                .as_ref()
-                .map_or(&[][..], |input| &input.messages);
+            let messages = event.input.as_ref().map_or(&[][..], |input| &input.messages);
             in_input(messages, path.strip_prefix("/input")?)
         }
         _ => None,
@@ -49,9 +46,6 @@ fn in_messages(messages: &[Message], path: &str) -> Option<&'static str> {
     let MessageContent::Parts(parts) = content else {
         return None;
     };
-    let media = !matches!(
-        parts.get(part.parse::<usize>().ok()?)?,
-        ContentPart::Text(_)
-    );
+    let media = !matches!(parts.get(part.parse::<usize>().ok()?)?, ContentPart::Text(_));
     media.then_some("content.metadata")
 }

@@ -39,11 +39,7 @@ impl Disowner {
             return false;
         }
         if disown(event) && !self.told {
-            warnings.push(Warning::new(
-                "P-93",
-                "",
-                why("stripped every subagentRunId"),
-            ));
+            warnings.push(Warning::new("P-93", "", why("stripped every subagentRunId")));
             self.told = true;
         }
         true
@@ -79,9 +75,7 @@ fn disown(event: &mut Event) -> bool {
 }
 
 fn disown_messages(messages: &mut [Message]) -> bool {
-    messages
-        .iter_mut()
-        .fold(false, |any, message| disown_message(message) | any)
+    messages.iter_mut().fold(false, |any, message| disown_message(message) | any)
 }
 
 /// Takes the attribution from a message.
@@ -104,11 +98,7 @@ fn disown_outcome(outcome: &mut RunFinishedOutcome) -> bool {
     let RunFinishedOutcome::Interrupt(outcome) = outcome else {
         return false;
     };
-    if outcome
-        .interrupts
-        .iter()
-        .all(|interrupt| interrupt.subagent_run_id.is_none())
-    {
+    if outcome.interrupts.iter().all(|interrupt| interrupt.subagent_run_id.is_none()) {
         return false;
     }
     let interrupts: Vec<_> = outcome

@@ -52,11 +52,7 @@ impl FromStr for PeerVersion {
             }
             *component = number.parse().map_err(|_| error())?;
         }
-        if numbers.next().is_some() {
-            Err(error())
-        } else {
-            Ok(Self(version))
-        }
+        if numbers.next().is_some() { Err(error()) } else { Ok(Self(version)) }
     }
 }
 

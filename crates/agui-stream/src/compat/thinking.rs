@@ -19,10 +19,7 @@ pub(super) struct Thinking {
 impl Thinking {
     pub(super) fn start_run(&mut self, event: &RunStarted) {
         let (thread, run) = (event.thread_id.as_str(), event.run_id.as_str());
-        *self = Self {
-            seed: [1, 2].map(|basis| hash(basis, [thread, run])),
-            ..Self::default()
-        };
+        *self = Self { seed: [1, 2].map(|basis| hash(basis, [thread, run])), ..Self::default() };
     }
 
     /// The reasoning event that a retired one stands for; `None` where it is none.
@@ -39,11 +36,7 @@ impl Thinking {
             "THINKING_TEXT_MESSAGE_END" => ("REASONING_MESSAGE_END", false, false),
             _ => return None,
         };
-        let slot = if is_span {
-            &mut self.span
-        } else {
-            &mut self.message
-        };
+        let slot = if is_span { &mut self.span } else { &mut self.message };
         let open = if opens { None } else { slot.clone() };
         let id = match &open {
             Some(id) => id.clone(),
@@ -103,14 +96,10 @@ fn mint(seed: [u64; 2], count: u64) -> MessageId {
 
 /// FNV-1a over texts and their ends.
 fn hash(basis: u64, texts: [&str; 2]) -> u64 {
-    let bytes = texts
-        .iter()
-        .flat_map(|text| text.bytes().map(u64::from).chain([0x100]));
-    mix(
-        bytes.fold(0xcbf2_9ce4_8422_2325 ^ mix(basis), |hash, byte| {
-            (hash ^ byte).wrapping_mul(0x0100_0000_01b3)
-        }),
-    )
+    let bytes = texts.iter().flat_map(|text| text.bytes().map(u64::from).chain([0x100]));
+    mix(bytes.fold(0xcbf2_9ce4_8422_2325 ^ mix(basis), |hash, byte| {
+        (hash ^ byte).wrapping_mul(0x0100_0000_01b3)
+    }))
 }
 
 /// The finaliser of SplitMix64.

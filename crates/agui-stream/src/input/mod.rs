@@ -3,11 +3,13 @@
 mod date;
 mod outgoing;
 
+use std::collections::HashSet;
+
 use agui_types::read::FindingKind;
 use agui_types::{ContentPart, Message, MessageContent, Reading, RunAgentInput};
 
 use crate::compat::{Binary, retired_null, upgrade};
-use crate::enforce::enforce_input;
+use crate::enforce::{enforce_input, strip_input};
 use crate::{Fault, Warning};
 pub use outgoing::Outgoing;
 
@@ -20,54 +22,52 @@ pub fn accept_input(
     reading: impl Into<Reading<RunAgentInput>>,
     warnings: &mut Vec<Warning>,
 ) -> Result<RunAgentInput, Fault> {
-    let Reading {
-        value: mut input,
-        findings,
-    } = reading.into();
+    let Reading { value: mut input, findings } = reading.into();
     let omitted = findings.omitted();
     let mut findings: Vec<_> = findings.into_iter().collect();
+    // Each shape is told of once, where it was met first.
+    let mut told = HashSet::new();
+    let mut tell = |shape: &'static str, path: &str, message: String| {
+        if told.insert(shape) {
+            warnings.push(Warning::new("C-84", path, message));
+        }
+    };
     findings.retain(|finding| {
         let retired = match finding.kind {
             FindingKind::Null => retired_null(&input.messages, &finding.path),
             _ => None,
         };
         if let Some(shape) = retired {
-            let message = format!("{shape}: null is retired and read as absent");
-            warnings.push(Warning::new("C-84", finding.path.as_str(), message));
+            tell(shape, &finding.path, format!("{shape}: null is retired and read as absent"));
         }
         retired.is_none()
     });
-    let mut upgraded = Vec::new();
     upgrade(&mut input.messages, |message, part, binary| {
         if binary == Binary::Upgraded {
             let path = format!("/messages/{message}/content/{part}");
             let message = "binary content parts are retired and read as media parts";
-            warnings.push(Warning::new("C-84", path.as_str(), message));
-            upgraded.push(path);
+            tell("binary", &path, message.into());
         }
     });
-    enforce_input(input, findings, omitted, warnings)
+    enforce_input(&mut input, findings, omitted, warnings)?;
+    Ok(input)
 }
 
 /// The last step of [`Outgoing::prepare`] by itself: what the protocol does not describe is removed
 /// with a warning (C-37), and `null` for absent is left out (P-17).
 ///
-/// Never fails today: what could is in the reading of the input.
+/// What is malformed was refused when the input was read.
 pub fn enforce_outgoing(
     reading: impl Into<Reading<RunAgentInput>>,
     warnings: &mut Vec<Warning>,
-) -> Result<RunAgentInput, Fault> {
-    let Reading {
-        value: mut input,
-        findings,
-    } = reading.into();
+) -> RunAgentInput {
+    let Reading { value: mut input, findings } = reading.into();
     let omitted = findings.omitted();
-    let findings = findings
-        .into_iter()
-        .filter(|finding| finding.kind != FindingKind::Null)
-        .collect();
+    let mut findings: Vec<_> = findings.into_iter().collect();
+    findings.retain(|finding| finding.kind != FindingKind::Null);
     leave_nulls_out(&mut input);
-    enforce_input(input, findings, omitted, warnings)
+    strip_input(&mut input, findings, omitted, warnings);
+    input
 }
 
 /// Members that hold any JSON but `null`: a `null` in them means nothing was there.
@@ -100,5 +100,52 @@ fn leave_nulls_out(input: &mut RunAgentInput) {
             };
             metadata.take_if(|json| json.is_null());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use agui_types::{FromJson, ToJson};
+
+    use super::*;
+
+    fn accept(text: &str) -> (Result<String, Fault>, Vec<Warning>) {
+        let text = format!(r#"{{"threadId":"t","runId":"r",{text}}}"#);
+        let mut warnings = Vec::new();
+        let reading = RunAgentInput::from_json_tolerant(&text).unwrap();
+        (accept_input(reading, &mut warnings).map(|input| input.to_json()), warnings)
+    }
+
+    #[test]
+    fn an_agent_strips_what_it_does_not_know() {
+        // P-74, P-75
+        let (input, warnings) = accept(r#""messages":[{"role":"robot"}],"mood":"good""#);
+        let expected = r#"{"threadId":"t","runId":"r","messages":[],"tools":[],"context":[]}"#;
+        assert_eq!(input.unwrap(), expected);
+        let found: Vec<_> = warnings.iter().map(|it| (it.rule, it.path.as_str())).collect();
+        assert_eq!(found, [("C-26", "/messages/0"), ("C-23", "/mood")]);
+    }
+
+    #[test]
+    fn an_agent_reads_retired_shapes() {
+        // C-84
+        let (input, warnings) = accept(
+            r#""state":null,"tools":[{"name":"n","description":"d","parameters":null}],"messages":[{"role":"user","id":"u","content":[{"type":"binary","mimeType":"image/png","data":"AA"}]}]"#,
+        );
+        let input = input.unwrap();
+        assert!(!input.contains("null") && input.contains(r#""type":"image""#), "{input}");
+        let rules: Vec<_> = warnings.iter().map(|it| it.rule).collect();
+        assert_eq!(rules, ["C-84"; 3]);
+    }
+
+    #[test]
+    fn an_agent_refuses_other_nulls() {
+        // P-73
+        let (verdict, _) = accept(r#""messages":[],"tools":null"#);
+        let fault = verdict.unwrap_err();
+        assert_eq!(
+            (fault.class, &*fault.path, fault.event),
+            (crate::Class::Schema, "/tools", None)
+        );
     }
 }

@@ -24,13 +24,7 @@ pub(super) fn after_finish(found: &str) -> Fault {
         "Cannot send '{found}' here: The run has already finished with 'RUN_FINISHED'; only \
          'RUN_STARTED' of another run or a late 'RUN_ERROR' may follow"
     );
-    sequence(
-        "C-3",
-        "RUN_STARTED, RUN_ERROR or the end",
-        found,
-        fix,
-        message,
-    )
+    sequence("C-3", "RUN_STARTED, RUN_ERROR or the end", found, fix, message)
 }
 
 #[cold]
@@ -49,13 +43,7 @@ pub(super) fn nested_run(open: Option<&RunId>, started: &RunId) -> Fault {
     let fix = "end the run with RUN_FINISHED or RUN_ERROR before the next one starts";
     let (open, started) = (run(open), run(Some(started)));
     let message = format!("Cannot send 'RUN_STARTED' while a run is still active: {open} is open");
-    sequence(
-        "C-6",
-        format!("an event of {open}"),
-        format!("the start of {started}"),
-        fix,
-        message,
-    )
+    sequence("C-6", format!("an event of {open}"), format!("the start of {started}"), fix, message)
 }
 
 #[cold]
@@ -114,14 +102,7 @@ pub(super) fn not_open(noun: Noun, id: &str, event: EventType) -> Fault {
     let message = format!(
         "Cannot send '{event}': No active {name} found with ID {id}; a '{start}' must come first"
     );
-    sequence(
-        "C-38",
-        format!("the id of an open {name}"),
-        id,
-        fix,
-        message,
-    )
-    .at(id_path(start))
+    sequence("C-38", format!("the id of an open {name}"), id, fix, message).at(id_path(start))
 }
 
 #[cold]
@@ -130,14 +111,7 @@ pub(super) fn already_open(noun: Noun, id: &str) -> Fault {
     let fix = format!("close the {name} before it is opened again, or use another id");
     let id = quoted(id);
     let message = format!("Cannot send '{start}': A {name} with ID {id} is already in progress");
-    sequence(
-        "C-39",
-        format!("an id no open {name} has"),
-        id,
-        fix,
-        message,
-    )
-    .at(id_path(start))
+    sequence("C-39", format!("an id no open {name} has"), id, fix, message).at(id_path(start))
 }
 
 #[cold]
@@ -198,11 +172,8 @@ pub(super) fn other_step(name: &str, tag: &Owner, owner: &Owner) -> Fault {
 pub(super) fn subagent_known(id: &SubagentRunId, open: bool) -> Fault {
     let fix = "give every invocation of a subagent a subagentRunId of its own";
     let id = quoted(id.as_str());
-    let (rule, how) = if open {
-        ("P-58", "is already active")
-    } else {
-        ("P-55", "has already ended")
-    };
+    let (rule, how) =
+        if open { ("P-58", "is already active") } else { ("P-55", "has already ended") };
     let message = format!("Cannot send 'SUBAGENT_STARTED': subagent {id} {how} in this run");
     sequence(rule, "a subagentRunId new to this run", id, fix, message).at("/subagentRunId")
 }
@@ -214,14 +185,8 @@ pub(super) fn unknown_parent(id: &SubagentRunId) -> Fault {
     let message = format!(
         "Cannot send 'SUBAGENT_STARTED': parentSubagentRunId {id} has not been started in this run"
     );
-    sequence(
-        "P-64",
-        "an invocation announced in this run",
-        id,
-        fix,
-        message,
-    )
-    .at("/parentSubagentRunId")
+    sequence("P-64", "an invocation announced in this run", id, fix, message)
+        .at("/parentSubagentRunId")
 }
 
 #[cold]
@@ -248,11 +213,8 @@ pub(super) fn nothing_came(requested: Option<&RunId>) -> Fault {
 #[cold]
 pub(super) fn cut_off(id: Option<&RunId>, open: &[OpenItem]) -> Fault {
     let open: Vec<String> = open.iter().map(ToString::to_string).collect();
-    let and = if open.is_empty() {
-        String::new()
-    } else {
-        format!(", with {} open", listed(&open))
-    };
+    let and =
+        if open.is_empty() { String::new() } else { format!(", with {} open", listed(&open)) };
     let message = format!(
         "The stream ended without a terminal event: 'RUN_FINISHED' or 'RUN_ERROR' of {} is \
          missing{and}",
@@ -273,22 +235,11 @@ fn sequence(
 
 fn truncated(expected: &str, message: String) -> Fault {
     let fix = "end every run with RUN_FINISHED or RUN_ERROR";
-    Fault::new(
-        "T-9",
-        Class::Truncated,
-        expected,
-        "the end of the stream",
-        fix,
-    )
-    .message(message)
+    Fault::new("T-9", Class::Truncated, expected, "the end of the stream", fix).message(message)
 }
 
 fn id_path(start: EventType) -> &'static str {
-    if start == EventType::ToolCallStart {
-        "/toolCallId"
-    } else {
-        "/messageId"
-    }
+    if start == EventType::ToolCallStart { "/toolCallId" } else { "/messageId" }
 }
 
 fn run(id: Option<&RunId>) -> String {

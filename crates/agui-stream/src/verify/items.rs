@@ -38,10 +38,7 @@ struct Item {
 
 impl<K> Default for Items<K> {
     fn default() -> Self {
-        Self {
-            known: HashMap::new(),
-            open: 0,
-        }
+        Self { known: HashMap::new(), open: 0 }
     }
 }
 
@@ -74,9 +71,9 @@ impl<K: Clone + Eq + Hash + AsRef<str>> Items<K> {
         opened: &mut u64,
     ) -> Result<(), Fault> {
         match self.known.get_mut(id) {
-            Some(Item {
-                opened: Some(_), ..
-            }) => return Err(faults::already_open(noun, id.as_ref())),
+            Some(Item { opened: Some(_), .. }) => {
+                return Err(faults::already_open(noun, id.as_ref()));
+            }
             Some(item) => {
                 same_owner(noun.start, noun.name, id.as_ref(), tag, &item.owner)?;
                 *opened += 1;
@@ -91,13 +88,7 @@ impl<K: Clone + Eq + Hash + AsRef<str>> Items<K> {
     /// Opens an item that is not known yet.
     pub(super) fn insert(&mut self, id: &K, owner: &Owner, opened: &mut u64) {
         *opened += 1;
-        self.known.insert(
-            id.clone(),
-            Item {
-                owner: owner.clone(),
-                opened: Some(*opened),
-            },
-        );
+        self.known.insert(id.clone(), Item { owner: owner.clone(), opened: Some(*opened) });
         self.open += 1;
     }
 
@@ -116,10 +107,7 @@ impl<K: Clone + Eq + Hash + AsRef<str>> Items<K> {
 
     /// Closes an item; `false` where it was not open.
     pub(super) fn close(&mut self, id: &K) -> bool {
-        let closed = self
-            .known
-            .get_mut(id)
-            .is_some_and(|item| item.opened.take().is_some());
+        let closed = self.known.get_mut(id).is_some_and(|item| item.opened.take().is_some());
         self.open -= usize::from(closed);
         closed
     }
@@ -128,13 +116,7 @@ impl<K: Clone + Eq + Hash + AsRef<str>> Items<K> {
     pub(super) fn learn(&mut self, id: &K, owner: Owner) {
         match self.known.get_mut(id) {
             Some(item) => item.owner = owner,
-            None => drop(self.known.insert(
-                id.clone(),
-                Item {
-                    owner,
-                    opened: None,
-                },
-            )),
+            None => drop(self.known.insert(id.clone(), Item { owner, opened: None })),
         }
     }
 

@@ -120,11 +120,7 @@ impl Verifier {
     /// it is named when nothing comes at all.
     #[must_use]
     pub fn for_run(thread_id: ThreadId, run_id: RunId) -> Self {
-        Self {
-            requested: Some(run_id),
-            thread: Some(thread_id),
-            ..Self::default()
-        }
+        Self { requested: Some(run_id), thread: Some(thread_id), ..Self::default() }
     }
 
     /// Checks the next event.
@@ -135,8 +131,7 @@ impl Verifier {
         if let Some(fault) = &self.fault {
             return Err(Fault::clone(fault));
         }
-        self.try_push(event)
-            .inspect_err(|fault| self.fault = Some(Box::new(fault.clone())))
+        self.try_push(event).inspect_err(|fault| self.fault = Some(Box::new(fault.clone())))
     }
 
     /// Checks the next event, and lets the stream go on without it where it breaks a rule: for a
@@ -147,8 +142,7 @@ impl Verifier {
         if let Some(fault) = &self.fault {
             return Err(Fault::clone(fault));
         }
-        self.check(event)
-            .map_err(|fault| fault.of_event(self.accepted))?;
+        self.check(event).map_err(|fault| fault.of_event(self.accepted))?;
         self.accepted += 1;
         Ok(())
     }
@@ -174,10 +168,9 @@ impl Verifier {
     #[must_use]
     pub fn run(&self) -> RunState {
         match (self.phase, &self.thread, &self.run) {
-            (Phase::Active, Some(thread_id), Some(run_id)) => RunState::Active {
-                thread_id: thread_id.clone(),
-                run_id: run_id.clone(),
-            },
+            (Phase::Active, Some(thread_id), Some(run_id)) => {
+                RunState::Active { thread_id: thread_id.clone(), run_id: run_id.clone() }
+            }
             (Phase::NotStarted | Phase::Active, ..) => RunState::NotStarted,
             (Phase::Finished, ..) => RunState::Finished,
             (Phase::Failed, ..) => RunState::Failed,
@@ -188,38 +181,24 @@ impl Verifier {
     #[must_use]
     pub fn open_items(&self) -> Vec<OpenItem> {
         let mut open: Vec<(u64, OpenItem)> = Vec::new();
+        open.extend(self.messages.open(|message_id, owner| OpenItem::Text { message_id, owner }));
         open.extend(
-            self.messages
-                .open(|message_id, owner| OpenItem::Text { message_id, owner }),
+            self.calls.open(|tool_call_id, owner| OpenItem::ToolCall { tool_call_id, owner }),
         );
-        open.extend(self.calls.open(|tool_call_id, owner| OpenItem::ToolCall {
-            tool_call_id,
-            owner,
-        }));
         open.extend(
             self.reasoning
                 .open(|message_id, owner| OpenItem::ReasoningMessage { message_id, owner }),
         );
         open.extend(
-            self.spans
-                .open(|message_id, owner| OpenItem::ReasoningSpan { message_id, owner }),
+            self.spans.open(|message_id, owner| OpenItem::ReasoningSpan { message_id, owner }),
         );
         open.extend(
             self.subagents
-                .open(|subagent_run_id, owner| OpenItem::Subagent {
-                    subagent_run_id,
-                    owner,
-                }),
+                .open(|subagent_run_id, owner| OpenItem::Subagent { subagent_run_id, owner }),
         );
         open.extend(self.steps.iter().flat_map(|(owner, steps)| {
             steps.iter().map(|(name, opened)| {
-                (
-                    *opened,
-                    OpenItem::Step {
-                        name: name.clone(),
-                        owner: owner.clone(),
-                    },
-                )
+                (*opened, OpenItem::Step { name: name.clone(), owner: owner.clone() })
             })
         }));
         open.sort_unstable_by_key(|(opened, _)| *opened);
@@ -236,11 +215,7 @@ impl Verifier {
             .into_iter()
             .rev()
             .partition(|item| matches!(item, OpenItem::Subagent { .. }));
-        others
-            .iter()
-            .chain(&subagents)
-            .map(OpenItem::closing_event)
-            .collect()
+        others.iter().chain(&subagents).map(OpenItem::closing_event).collect()
     }
 
     #[inline]
@@ -263,8 +238,7 @@ impl Verifier {
             ),
             Event::ReasoningMessageContent(event) => {
                 let (id, tag) = (&event.message_id, &event.subagent_run_id);
-                self.reasoning
-                    .check(REASONING, id, tag, EventType::ReasoningMessageContent)
+                self.reasoning.check(REASONING, id, tag, EventType::ReasoningMessageContent)
             }
             other => self.check_rare(other),
         }
@@ -296,8 +270,7 @@ impl Verifier {
                 self.calls.end(CALL, id, tag, EventType::ToolCallEnd)
             }
             Event::ToolCallResult(event) => {
-                self.messages
-                    .learn_new(&event.message_id, &event.subagent_run_id);
+                self.messages.learn_new(&event.message_id, &event.subagent_run_id);
                 Ok(())
             }
             Event::ReasoningStart(event) => {
@@ -314,8 +287,7 @@ impl Verifier {
             }
             Event::ReasoningMessageEnd(event) => {
                 let (id, tag) = (&event.message_id, &event.subagent_run_id);
-                self.reasoning
-                    .end(REASONING, id, tag, EventType::ReasoningMessageEnd)
+                self.reasoning.end(REASONING, id, tag, EventType::ReasoningMessageEnd)
             }
             Event::ReasoningEncryptedValue(event) => self.check_encrypted_value(event),
             Event::StepStarted(event) => self.start_step(event),
@@ -433,18 +405,16 @@ impl Verifier {
             Some((_, holder)) => holder,
             None => tag,
         };
-        self.calls
-            .start(CALL, &event.tool_call_id, tag, owner, &mut self.opened)
+        self.calls.start(CALL, &event.tool_call_id, tag, owner, &mut self.opened)
     }
 
     /// C-77: a value is attributed like what it belongs to.
     fn check_encrypted_value(&self, event: &ReasoningEncryptedValue) -> Result<(), Fault> {
         let id = event.entity_id.as_str();
         let (kind, owner) = match event.subtype {
-            EncryptedValueSubtype::Message => (
-                "message",
-                self.messages.owner(id).or_else(|| self.reasoning.owner(id)),
-            ),
+            EncryptedValueSubtype::Message => {
+                ("message", self.messages.owner(id).or_else(|| self.reasoning.owner(id)))
+            }
             EncryptedValueSubtype::ToolCall => ("tool call", self.calls.owner(id)),
             _ => return Ok(()),
         };
@@ -457,40 +427,26 @@ impl Verifier {
     fn snapshot_activity(&mut self, event: &ActivitySnapshot) {
         // C-72: a snapshot that replaces says anew whose the activity is.
         if event.replace != Some(false) || !self.activities.contains_key(&event.message_id) {
-            self.activities
-                .insert(event.message_id.clone(), event.subagent_run_id.clone());
+            self.activities.insert(event.message_id.clone(), event.subagent_run_id.clone());
         }
     }
 
     fn start_step(&mut self, event: &StepStarted) -> Result<(), Fault> {
         let (owner, name) = (&event.subagent_run_id, &event.step_name);
-        if self
-            .steps
-            .get(owner)
-            .is_some_and(|steps| steps.contains_key(name))
-        {
+        if self.steps.get(owner).is_some_and(|steps| steps.contains_key(name)) {
             return Err(faults::step_open(name, owner));
         }
         self.opened += 1;
-        self.steps
-            .entry(owner.clone())
-            .or_default()
-            .insert(name.clone(), self.opened);
+        self.steps.entry(owner.clone()).or_default().insert(name.clone(), self.opened);
         Ok(())
     }
 
     fn finish_step(&mut self, event: &StepFinished) -> Result<(), Fault> {
         let (owner, name) = (&event.subagent_run_id, &event.step_name);
-        let closed = self
-            .steps
-            .get_mut(owner)
-            .and_then(|steps| steps.remove(name));
+        let closed = self.steps.get_mut(owner).and_then(|steps| steps.remove(name));
         if closed.is_none() {
             // P-62: here a missing tag is no agreement.
-            let others = self
-                .steps
-                .iter()
-                .find(|(_, steps)| steps.contains_key(name));
+            let others = self.steps.iter().find(|(_, steps)| steps.contains_key(name));
             return Err(match others {
                 Some((other, _)) => faults::other_step(name, owner, other),
                 None => faults::step_not_open(name),
@@ -507,10 +463,7 @@ impl Verifier {
         if self.subagents.is_known(id) {
             return Err(faults::subagent_known(id, self.subagents.is_open(id)));
         }
-        if let Some(unknown) = parent
-            .as_ref()
-            .filter(|parent| !self.subagents.is_known(parent))
-        {
+        if let Some(unknown) = parent.as_ref().filter(|parent| !self.subagents.is_known(parent)) {
             return Err(faults::unknown_parent(unknown));
         }
         self.subagents.insert(id, parent, &mut self.opened);
@@ -518,11 +471,7 @@ impl Verifier {
     }
 
     fn end_subagent(&mut self, id: &SubagentRunId, event: EventType) -> Result<(), Fault> {
-        if self.subagents.close(id) {
-            Ok(())
-        } else {
-            Err(faults::subagent_not_open(id, event))
-        }
+        if self.subagents.close(id) { Ok(()) } else { Err(faults::subagent_not_open(id, event)) }
     }
 
     /// Takes over whom the messages of a snapshot, or of an echoed input, belong to.

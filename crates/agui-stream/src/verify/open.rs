@@ -89,37 +89,24 @@ impl OpenItem {
             }
         }
         match self {
-            Self::Text { message_id, owner } => attributed(
-                TextMessageEnd::new(message_id),
-                owner,
-                TextMessageEnd::subagent_run_id,
-            ),
-            Self::ToolCall {
-                tool_call_id,
-                owner,
-            } => attributed(
-                ToolCallEnd::new(tool_call_id),
-                owner,
-                ToolCallEnd::subagent_run_id,
-            ),
+            Self::Text { message_id, owner } => {
+                attributed(TextMessageEnd::new(message_id), owner, TextMessageEnd::subagent_run_id)
+            }
+            Self::ToolCall { tool_call_id, owner } => {
+                attributed(ToolCallEnd::new(tool_call_id), owner, ToolCallEnd::subagent_run_id)
+            }
             Self::ReasoningMessage { message_id, owner } => attributed(
                 ReasoningMessageEnd::new(message_id),
                 owner,
                 ReasoningMessageEnd::subagent_run_id,
             ),
-            Self::ReasoningSpan { message_id, owner } => attributed(
-                ReasoningEnd::new(message_id),
-                owner,
-                ReasoningEnd::subagent_run_id,
-            ),
-            Self::Step { name, owner } => attributed(
-                StepFinished::new(name.as_str()),
-                owner,
-                StepFinished::subagent_run_id,
-            ),
-            Self::Subagent {
-                subagent_run_id, ..
-            } => SubagentFinished::new(subagent_run_id).into(),
+            Self::ReasoningSpan { message_id, owner } => {
+                attributed(ReasoningEnd::new(message_id), owner, ReasoningEnd::subagent_run_id)
+            }
+            Self::Step { name, owner } => {
+                attributed(StepFinished::new(name.as_str()), owner, StepFinished::subagent_run_id)
+            }
+            Self::Subagent { subagent_run_id, .. } => SubagentFinished::new(subagent_run_id).into(),
         }
     }
 
@@ -141,9 +128,7 @@ impl OpenItem {
             | Self::ReasoningSpan { message_id, .. } => message_id.as_str(),
             Self::ToolCall { tool_call_id, .. } => tool_call_id.as_str(),
             Self::Step { name, .. } => name,
-            Self::Subagent {
-                subagent_run_id, ..
-            } => subagent_run_id.as_str(),
+            Self::Subagent { subagent_run_id, .. } => subagent_run_id.as_str(),
         }
     }
 }

@@ -104,10 +104,7 @@ fn subagent_end(id: &str) -> Event {
 }
 
 fn activity(id: &str, owner: &str, replace: bool) -> Event {
-    tagged!(
-        ActivitySnapshot::new(id, "plan", JsonObject::empty()).replace(replace),
-        owner
-    )
+    tagged!(ActivitySnapshot::new(id, "plan", JsonObject::empty()).replace(replace), owner)
 }
 
 fn activity_delta(id: &str, owner: &str) -> Event {
@@ -163,12 +160,7 @@ fn a_stream_opens_with_a_run_or_an_error() {
     rejects("C-1", &[text("m", "")]);
     rejects("C-1", &[finish("r")]);
     rejects("C-1", &[Raw::new(null()).into()]);
-    rejects(
-        "C-1",
-        &[Event::from_json_tolerant(r#"{"type":"NEW"}"#)
-            .unwrap()
-            .value],
-    );
+    rejects("C-1", &[Event::from_json_tolerant(r#"{"type":"NEW"}"#).unwrap().value]);
     accepts(&[error()]);
     accepts(&[error(), start("r"), finish("r")]);
 }
@@ -207,14 +199,8 @@ fn everything_is_closed_before_a_run_finishes() {
         let fault = rejects_run("C-7", &[open, finish("r")]);
         assert!(fault.message.contains(name), "{fault}");
     }
-    let fault = rejects_run(
-        "C-7",
-        &[text("m", ""), step("s", ""), text("n", ""), finish("r")],
-    );
-    assert_eq!(
-        &*fault.found,
-        "text message 'm', step 's', text message 'n'"
-    );
+    let fault = rejects_run("C-7", &[text("m", ""), step("s", ""), text("n", ""), finish("r")]);
+    assert_eq!(&*fault.found, "text message 'm', step 's', text message 'n'");
 }
 
 #[test]
@@ -242,10 +228,7 @@ fn boundary_events_agree() {
     assert_eq!(&*fault.path, "/runId");
     let fault = rejects("C-17", &[start("r"), RunFinished::new("u", "r").into()]);
     assert_eq!(&*fault.path, "/threadId");
-    rejects(
-        "C-17",
-        &[start("r"), finish("r"), RunStarted::new("u", "s").into()],
-    );
+    rejects("C-17", &[start("r"), finish("r"), RunStarted::new("u", "s").into()]);
 }
 
 #[test]
@@ -265,21 +248,13 @@ fn a_stream_that_stops_is_truncated() {
     // C-15, T-9
     let mut verifier = Verifier::for_run("t".into(), "r".into());
     let fault = verifier.clone().finish().unwrap_err();
-    assert_eq!(
-        (fault.rule, fault.class, fault.event),
-        ("T-9", Class::Truncated, None)
-    );
+    assert_eq!((fault.rule, fault.class, fault.event), ("T-9", Class::Truncated, None));
     assert!(fault.message.contains("run 'r'"), "{fault}");
     for event in [start("r"), text("m", "")] {
         verifier.push(&event).unwrap();
     }
     let fault = verifier.finish().unwrap_err();
-    assert!(
-        fault
-            .message
-            .contains("ended without a terminal event: 'RUN_FINISHED'"),
-        "{fault}"
-    );
+    assert!(fault.message.contains("ended without a terminal event: 'RUN_FINISHED'"), "{fault}");
     assert!(fault.message.contains("text message 'm'"), "{fault}");
     assert_eq!(verifier.push(&text_end("m", "")), Err(fault));
 }
@@ -308,29 +283,15 @@ fn what_is_not_open_is_neither_continued_nor_closed() {
         let fault = rejects_run("C-38", &[event]);
         assert!(fault.message.contains("'x'"), "{fault}");
     }
-    rejects_run(
-        "C-38",
-        &[text("m", ""), text_end("m", ""), content("m", "")],
-    );
-    rejects_run(
-        "C-38",
-        &[call("m", "", ""), call_end("m", ""), call_end("m", "")],
-    );
-    rejects(
-        "C-38",
-        &[start("r"), error(), start("s"), text_end("m", "")],
-    );
+    rejects_run("C-38", &[text("m", ""), text_end("m", ""), content("m", "")]);
+    rejects_run("C-38", &[call("m", "", ""), call_end("m", ""), call_end("m", "")]);
+    rejects("C-38", &[start("r"), error(), start("s"), text_end("m", "")]);
 }
 
 #[test]
 fn an_open_id_is_not_opened_again() {
     // C-39, P-20, P-40
-    for event in [
-        text("x", ""),
-        call("x", "", ""),
-        reasoning("x", ""),
-        span("x", ""),
-    ] {
+    for event in [text("x", ""), call("x", "", ""), reasoning("x", ""), span("x", "")] {
         rejects_run("C-39", &[event.clone(), event]);
     }
 }
@@ -338,12 +299,7 @@ fn an_open_id_is_not_opened_again() {
 #[test]
 fn a_closed_item_is_opened_again() {
     // C-41
-    accepts_run(&[
-        text("m", ""),
-        text_end("m", ""),
-        text("m", ""),
-        text_end("m", ""),
-    ]);
+    accepts_run(&[text("m", ""), text_end("m", ""), text("m", ""), text_end("m", "")]);
     accepts_run(&[
         call("c", "", ""),
         call_end("c", ""),
@@ -352,12 +308,7 @@ fn a_closed_item_is_opened_again() {
         call_end("c", ""),
     ]);
     let other_values = TextMessageStart::new("m").name("other");
-    accepts_run(&[
-        text("m", ""),
-        text_end("m", ""),
-        other_values.into(),
-        text_end("m", ""),
-    ]);
+    accepts_run(&[text("m", ""), text_end("m", ""), other_values.into(), text_end("m", "")]);
 }
 
 #[test]
@@ -394,21 +345,13 @@ fn steps_balance_per_owner() {
     rejects_run("C-8", &[step("s", "a"), step("s", "a")]);
     rejects_run("P-62", &[step("s", "a"), step_end("s", "")]);
     rejects_run("P-62", &[step("s", ""), step_end("s", "a")]);
-    rejects_run(
-        "C-8",
-        &[step("s", ""), step_end("s", ""), step_end("s", "")],
-    );
+    rejects_run("C-8", &[step("s", ""), step_end("s", ""), step_end("s", "")]);
 }
 
 #[test]
 fn a_continuation_names_no_other_owner() {
     // C-77, P-61
-    accepts_run(&[
-        text("m", "a"),
-        content("m", ""),
-        content("m", "a"),
-        text_end("m", ""),
-    ]);
+    accepts_run(&[text("m", "a"), content("m", ""), content("m", "a"), text_end("m", "")]);
     rejects_run("C-77", &[text("m", "a"), content("m", "b")]);
     rejects_run("C-77", &[text("m", ""), text_end("m", "a")]);
     rejects_run("C-77", &[call("c", "", "a"), args("c", "b")]);
@@ -428,10 +371,7 @@ fn an_owner_once_established_stands() {
     ]);
     rejects_run("C-77", &[text("m", ""), text_end("m", ""), text("m", "a")]);
     rejects_run("C-77", &[text("m", "a"), text_end("m", ""), text("m", "b")]);
-    rejects_run(
-        "C-77",
-        &[call("c", "", "a"), call_end("c", ""), call("c", "", "b")],
-    );
+    rejects_run("C-77", &[call("c", "", "a"), call_end("c", ""), call("c", "", "b")]);
     // C-5: ownership ends with the run.
     accepts(&[
         start("r"),
@@ -448,23 +388,10 @@ fn an_owner_once_established_stands() {
 #[test]
 fn a_call_belongs_to_the_owner_of_its_message() {
     // P-63
-    accepts_run(&[
-        text("m", "a"),
-        text_end("m", ""),
-        call("c", "m", "a"),
-        call_end("c", "a"),
-    ]);
-    accepts_run(&[
-        text("m", "a"),
-        text_end("m", ""),
-        call("c", "m", ""),
-        call_end("c", "a"),
-    ]);
+    accepts_run(&[text("m", "a"), text_end("m", ""), call("c", "m", "a"), call_end("c", "a")]);
+    accepts_run(&[text("m", "a"), text_end("m", ""), call("c", "m", ""), call_end("c", "a")]);
     rejects_run("P-63", &[text("m", "a"), call("c", "m", "b")]);
-    rejects_run(
-        "C-77",
-        &[text("m", "a"), call("c", "m", ""), args("c", "b")],
-    );
+    rejects_run("C-77", &[text("m", "a"), call("c", "m", ""), args("c", "b")]);
     accepts_run(&[call("c", "elsewhere", "a"), call_end("c", "")]);
 }
 
@@ -472,35 +399,18 @@ fn a_call_belongs_to_the_owner_of_its_message() {
 fn restated_messages_say_whose_they_are() {
     // C-77, C-71
     let tool_call = ToolCall::new("c", FunctionCall::new("f", ""));
-    let held: Message = AssistantMessage::new("m")
-        .tool_calls(vec![tool_call])
-        .subagent_run_id("a")
-        .into();
+    let held: Message =
+        AssistantMessage::new("m").tool_calls(vec![tool_call]).subagent_run_id("a").into();
     rejects_run("P-63", &[snapshot(vec![held.clone()]), call("d", "m", "b")]);
     rejects_run("C-77", &[snapshot(vec![held.clone()]), call("c", "", "b")]);
     rejects_run("C-77", &[snapshot(vec![held.clone()]), text("m", "b")]);
-    rejects_run(
-        "C-77",
-        &[
-            text("m", ""),
-            snapshot(vec![held.clone()]),
-            content("m", "b"),
-        ],
-    );
-    accepts_run(&[
-        text("m", ""),
-        snapshot(vec![held.clone()]),
-        text_end("m", "a"),
-    ]);
+    rejects_run("C-77", &[text("m", ""), snapshot(vec![held.clone()]), content("m", "b")]);
+    accepts_run(&[text("m", ""), snapshot(vec![held.clone()]), text_end("m", "a")]);
     let thought: Message = ReasoningMessage::new("q", "").subagent_run_id("a").into();
     rejects_run("C-77", &[snapshot(vec![thought]), reasoning("q", "b")]);
-    let progress: Message = ActivityMessage::new("p", "plan", JsonObject::empty())
-        .subagent_run_id("a")
-        .into();
-    rejects_run(
-        "C-77",
-        &[snapshot(vec![progress]), activity_delta("p", "b")],
-    );
+    let progress: Message =
+        ActivityMessage::new("p", "plan", JsonObject::empty()).subagent_run_id("a").into();
+    rejects_run("C-77", &[snapshot(vec![progress]), activity_delta("p", "b")]);
 
     let input = RunAgentInput::new("t", "r", vec![held]);
     let echo = RunStarted::new("t", "r").input(input);
@@ -515,22 +425,11 @@ fn results_activities_and_values_have_owners() {
     // C-52: a result needs no call and reopens none.
     accepts_run(&[result]);
 
+    rejects_run("C-77", &[activity("p", "a", true), activity_delta("p", "b")]);
+    accepts_run(&[activity("p", "a", true), activity("p", "b", true), activity_delta("p", "b")]);
     rejects_run(
         "C-77",
-        &[activity("p", "a", true), activity_delta("p", "b")],
-    );
-    accepts_run(&[
-        activity("p", "a", true),
-        activity("p", "b", true),
-        activity_delta("p", "b"),
-    ]);
-    rejects_run(
-        "C-77",
-        &[
-            activity("p", "a", false),
-            activity("p", "b", false),
-            activity_delta("p", "b"),
-        ],
+        &[activity("p", "a", false), activity("p", "b", false), activity_delta("p", "b")],
     );
     // C-73: a delta without its activity is no fault.
     accepts_run(&[activity_delta("p", "b")]);
@@ -558,22 +457,13 @@ fn subagents_are_announced_once_and_end_once() {
         subagent_end("c"),
     ]);
     rejects_run("P-58", &[subagent("a", ""), subagent("a", "")]);
-    rejects_run(
-        "P-55",
-        &[subagent("a", ""), subagent_end("a"), subagent("a", "")],
-    );
+    rejects_run("P-55", &[subagent("a", ""), subagent_end("a"), subagent("a", "")]);
     rejects_run("P-64", &[subagent("a", "ghost")]);
     rejects_run("P-64", &[subagent("a", "a")]);
     rejects_run("C-79", &[subagent_end("a")]);
     rejects_run("C-79", &[SubagentError::new("a", "").into()]);
-    rejects_run(
-        "C-79",
-        &[subagent("a", ""), subagent_end("a"), subagent_end("a")],
-    );
-    rejects_run(
-        "C-79",
-        &[text("m", "a"), text_end("m", "a"), subagent_end("a")],
-    );
+    rejects_run("C-79", &[subagent("a", ""), subagent_end("a"), subagent_end("a")]);
+    rejects_run("C-79", &[text("m", "a"), text_end("m", "a"), subagent_end("a")]);
     // P-55: a later run may continue a suspended invocation.
     accepts(&[
         start("r"),
@@ -590,18 +480,8 @@ fn subagents_are_announced_once_and_end_once() {
 #[test]
 fn attribution_needs_no_announcement() {
     // C-78, P-60
-    accepts_run(&[
-        text("m", "a"),
-        text_end("m", "a"),
-        subagent("a", ""),
-        subagent_end("a"),
-    ]);
-    accepts_run(&[
-        subagent("a", ""),
-        text("m", "a"),
-        subagent_end("a"),
-        text_end("m", "a"),
-    ]);
+    accepts_run(&[text("m", "a"), text_end("m", "a"), subagent("a", ""), subagent_end("a")]);
+    accepts_run(&[subagent("a", ""), text("m", "a"), subagent_end("a"), text_end("m", "a")]);
 }
 
 #[test]
@@ -616,10 +496,7 @@ fn interrupt_ids_are_unique_in_an_outcome() {
     accepts(&[start("r"), outcome(["i", "j"])]);
     let fault = rejects("P-68", &[start("r"), outcome(["i", "i"])]);
     assert_eq!(&*fault.path, "/outcome/interrupts/1/id");
-    assert!(
-        fault.message.contains("two interrupts carrying the id 'i'"),
-        "{fault}"
-    );
+    assert!(fault.message.contains("two interrupts carrying the id 'i'"), "{fault}");
 }
 
 #[test]
@@ -628,9 +505,7 @@ fn what_the_rules_of_order_do_not_name_passes_within_a_run() {
     accepts_run(&[
         Raw::new(null()).into(),
         Custom::new("anything", null()).into(),
-        Event::from_json_tolerant(r#"{"type":"NEW"}"#)
-            .unwrap()
-            .value,
+        Event::from_json_tolerant(r#"{"type":"NEW"}"#).unwrap().value,
         TextMessageChunk::new().into(),
     ]);
 }
@@ -643,12 +518,7 @@ fn a_fault_shows_a_hostile_name_shortened_and_escaped() {
     assert!(fault.message.contains("\\u{1b}[2J"), "{fault}");
     let open: Vec<Event> = (0..1_000).map(|at| text(&at.to_string(), "")).collect();
     let fault = rejects_run("C-7", &[open, vec![finish("r")]].concat());
-    assert!(
-        fault
-            .message
-            .contains("0, 1, 2, 3, 4, 5, 6, 7, 8, 9, and 990 more"),
-        "{fault}"
-    );
+    assert!(fault.message.contains("0, 1, 2, 3, 4, 5, 6, 7, 8, 9, and 990 more"), "{fault}");
 }
 
 #[test]
@@ -677,18 +547,10 @@ fn open_items_are_told_in_the_order_opened_and_closed_innermost_first() {
         "step 's', subagent 'a', reasoning span 'q', subagent 'b', reasoning message 'q', \
          text message 'm', tool call 'c'"
     );
-    let owners: Vec<_> = open
-        .iter()
-        .map(|item| item.owner().map_or("", |id| id.as_str()))
-        .collect();
+    let owners: Vec<_> =
+        open.iter().map(|item| item.owner().map_or("", |id| id.as_str())).collect();
     assert_eq!(owners, ["", "", "a", "a", "b", "", "a"]);
-    assert_eq!(
-        open[0],
-        OpenItem::Step {
-            name: "s".into(),
-            owner: None
-        }
-    );
+    assert_eq!(open[0], OpenItem::Step { name: "s".into(), owner: None });
     assert_eq!(
         verifier.closing_events(),
         [
@@ -732,9 +594,7 @@ fn any_event() -> impl Strategy<Value = Event> {
         17 => step_end(id, owner),
         18 | 19 => subagent(if id.is_empty() { "a" } else { id }, owner),
         20 => subagent_end(if id.is_empty() { "a" } else { id }),
-        21 => snapshot(vec![
-            AssistantMessage::new(id).subagent_run_id(owner).into(),
-        ]),
+        21 => snapshot(vec![AssistantMessage::new(id).subagent_run_id(owner).into()]),
         22 => activity_delta(id, owner),
         _ => activity(id, owner, true),
     })

@@ -28,22 +28,9 @@ fn compare(path: &str, expected: &Value, found: &Value, all: &mut Vec<String>) {
                 compare(&format!("{path}[{at}]"), a, b, all);
             }
             if a.len() != b.len() {
-                all.push(format!(
-                    "{path}: expected {} entries, found {}",
-                    a.len(),
-                    b.len()
-                ));
-                let (longer, from) = if a.len() > b.len() {
-                    (a, b.len())
-                } else {
-                    (b, a.len())
-                };
-                all.extend(
-                    longer[from..]
-                        .iter()
-                        .take(3)
-                        .map(|value| format!("{path}: {value}")),
-                );
+                all.push(format!("{path}: expected {} entries, found {}", a.len(), b.len()));
+                let (longer, from) = if a.len() > b.len() { (a, b.len()) } else { (b, a.len()) };
+                all.extend(longer[from..].iter().take(3).map(|value| format!("{path}: {value}")));
             }
         }
         (Value::Number(a), Value::Number(b)) if a.as_f64() == b.as_f64() => {}

@@ -73,11 +73,7 @@ fn skip(why: &str) {
     let test = std::thread::current().name().unwrap_or_default().to_owned();
     eprintln!("skipped: {test}: {why}");
     if let Some(log) = std::env::var_os("AGUI_SKIP_LOG") {
-        let mut log = fs::OpenOptions::new()
-            .append(true)
-            .create(true)
-            .open(log)
-            .unwrap();
+        let mut log = fs::OpenOptions::new().append(true).create(true).open(log).unwrap();
         writeln!(log, "{test}: {why}").unwrap();
     }
 }
@@ -111,17 +107,8 @@ impl Verdicts {
             Err(_) => Vec::new(),
         };
         let known: BTreeMap<_, _> = known.into_iter().map(|it| (it.id.clone(), it)).collect();
-        assert!(
-            known.values().all(|it| !it.reason.trim().is_empty()),
-            "a deviation has a reason"
-        );
-        Self {
-            file: file.into(),
-            known,
-            passed: 0,
-            deviated: 0,
-            problems: Vec::new(),
-        }
+        assert!(known.values().all(|it| !it.reason.trim().is_empty()), "a deviation has a reason");
+        Self { file: file.into(), known, passed: 0, deviated: 0, problems: Vec::new() }
     }
 
     /// Notes what differs on a line; nothing does where the list is empty.
@@ -130,30 +117,17 @@ impl Verdicts {
             (false, true) => self.passed += 1,
             (true, false) => self.deviated += 1,
             (true, true) => self.problems.push(format!("{id}: no longer deviates")),
-            (false, false) => self
-                .problems
-                .push(format!("{id}: {}", differences.join("\n    "))),
+            (false, false) => self.problems.push(format!("{id}: {}", differences.join("\n    "))),
         }
     }
 
     /// Fails where something differs that is not known to, or the other way round.
     #[allow(clippy::print_stdout)]
     pub(crate) fn settle(mut self) {
-        self.problems
-            .extend(self.known.keys().map(|id| format!("{id}: no such line")));
+        self.problems.extend(self.known.keys().map(|id| format!("{id}: no such line")));
         let (file, passed, deviated) = (&self.file, self.passed, self.deviated);
         println!("{file}: {passed} passed, {deviated} deviate");
-        let shown = self
-            .problems
-            .iter()
-            .take(40)
-            .cloned()
-            .collect::<Vec<_>>()
-            .join("\n");
-        assert!(
-            self.problems.is_empty(),
-            "{file}: {} differ\n{shown}",
-            self.problems.len()
-        );
+        let shown = self.problems.iter().take(40).cloned().collect::<Vec<_>>().join("\n");
+        assert!(self.problems.is_empty(), "{file}: {} differ\n{shown}", self.problems.len());
     }
 }

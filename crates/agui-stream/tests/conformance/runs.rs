@@ -97,10 +97,7 @@ fn file(name: &str, count: usize) {
 fn initial(vector: &Vector) -> Conversation {
     let initial = &vector.input["initial"];
     let state = initial.get("state").cloned().unwrap_or_else(|| json!({}));
-    Conversation::new(
-        messages(&initial["messages"]),
-        Tree::parse(&state.to_string()).unwrap(),
-    )
+    Conversation::new(messages(&initial["messages"]), Tree::parse(&state.to_string()).unwrap())
 }
 
 /// What came of one run.
@@ -123,9 +120,7 @@ fn exchange(vector: &Vector, run: &Value, conversation: &mut Conversation) -> Fo
     let peer = vector.input["maxProtocolVersion"].as_str();
     let peer = peer.map_or(PeerVersion::CURRENT, |peer| peer.parse().unwrap());
     let input = input(run, conversation);
-    let outgoing = Outgoing::new()
-        .to_peer(peer)
-        .at(Timestamp::new(NOW).unwrap());
+    let outgoing = Outgoing::new().to_peer(peer).at(Timestamp::new(NOW).unwrap());
     match outgoing.prepare(input, conversation.open_interrupts(), &mut found.warnings) {
         Ok(input) => {
             let resume = input.resume.clone().unwrap_or_default();
@@ -193,9 +188,8 @@ fn consume(
 fn held(conversation: &Conversation, sent: bool) -> Map<String, Value> {
     let written = |it: &Message| -> Value { serde_json::from_str(&it.to_json()).unwrap() };
     let interrupts = conversation.open_interrupts().iter();
-    let interrupts: Vec<Value> = interrupts
-        .map(|it| serde_json::from_str(&it.to_json()).unwrap())
-        .collect();
+    let interrupts: Vec<Value> =
+        interrupts.map(|it| serde_json::from_str(&it.to_json()).unwrap()).collect();
     let new: Vec<&str> = conversation.new_messages().map(|id| id.as_str()).collect();
     let result = conversation.result().filter(|_| sent);
     let mut held = json!({
@@ -215,15 +209,9 @@ fn held(conversation: &Conversation, sent: bool) -> Map<String, Value> {
 
 fn compare(expected: &Value, found: &Found) -> Vec<String> {
     let mut result = found.held.clone();
-    let outcome = if found.fault.is_some() {
-        "failed"
-    } else {
-        "completed"
-    };
+    let outcome = if found.fault.is_some() { "failed" } else { "completed" };
     result.insert("outcome".into(), json!(outcome));
-    let class = found
-        .class
-        .or(found.fault.as_ref().map(|fault| fault.class.as_str()));
+    let class = found.class.or(found.fault.as_ref().map(|fault| fault.class.as_str()));
     result.insert("errorClass".into(), json!(class));
     result.insert("runOutcome".into(), json!(run_outcome(&found.delivered)));
     let written = |event: &Event| -> Value { serde_json::from_str(&event.to_json()).unwrap() };
@@ -237,15 +225,12 @@ fn compare(expected: &Value, found: &Found) -> Vec<String> {
     // As typed messages hold them: an absent member is never null.
     if let Some(held) = expected.get_mut("messages") {
         let typed = messages(held);
-        *held = typed
-            .iter()
-            .map(|it| serde_json::from_str::<Value>(&it.to_json()).unwrap())
-            .collect();
+        *held =
+            typed.iter().map(|it| serde_json::from_str::<Value>(&it.to_json()).unwrap()).collect();
     }
     let result = Names::default().rename(&Value::Object(result), is_minted);
-    let expected = Names::default().rename(&expected, |text| {
-        text.starts_with("00000000-0000-4000-8000-")
-    });
+    let expected =
+        Names::default().rename(&expected, |text| text.starts_with("00000000-0000-4000-8000-"));
 
     let mut all = Vec::new();
     for field in NORMATIVE {
@@ -256,10 +241,7 @@ fn compare(expected: &Value, found: &Found) -> Vec<String> {
     all.extend(wrong_path(&expected["errorPaths"], found));
     all.extend(unwarned(&expected["warnings"], found));
     if !all.is_empty() {
-        all.push(format!(
-            "fault: {:?}",
-            found.fault.as_ref().map(ToString::to_string)
-        ));
+        all.push(format!("fault: {:?}", found.fault.as_ref().map(ToString::to_string)));
         all.push(format!("recorded: {}", expected["error"]));
     }
     all
@@ -267,34 +249,19 @@ fn compare(expected: &Value, found: &Found) -> Vec<String> {
 
 /// The fault has to be at a recorded place, at a parent of one, or more precisely within one.
 fn wrong_path(paths: &Value, found: &Found) -> Option<String> {
-    let fault = found
-        .fault
-        .as_ref()
-        .filter(|fault| fault.class == Class::Schema)?;
+    let fault = found.fault.as_ref().filter(|fault| fault.class == Class::Schema)?;
     let paths: Vec<&str> = paths.as_array()?.iter().filter_map(Value::as_str).collect();
     let within = |path: &str, other: &str| {
-        path.strip_prefix(other)
-            .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        path.strip_prefix(other).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     };
-    let named = paths
-        .iter()
-        .any(|path| within(path, &fault.path) || within(&fault.path, path));
-    (!named).then(|| {
-        format!(
-            "errorPaths: expected one of {paths:?}, found {}",
-            fault.path
-        )
-    })
+    let named = paths.iter().any(|path| within(path, &fault.path) || within(&fault.path, path));
+    (!named).then(|| format!("errorPaths: expected one of {paths:?}, found {}", fault.path))
 }
 
 /// Where the recorded client warned of something dropped, stripped or translated, so must we.
 fn unwarned(recorded: &Value, found: &Found) -> Option<String> {
-    const OF_THESE_STAGES: [&str; 4] = [
-        "[enforce]",
-        "[compat]",
-        "AG-UI is dropping",
-        "protocolVersion",
-    ];
+    const OF_THESE_STAGES: [&str; 4] =
+        ["[enforce]", "[compat]", "AG-UI is dropping", "protocolVersion"];
     let recorded = recorded.as_array()?.iter().filter_map(Value::as_str);
     let mut of_these =
         recorded.filter(|text| OF_THESE_STAGES.iter().any(|mark| text.contains(mark)));
@@ -340,21 +307,16 @@ impl Names {
     fn rename(&mut self, value: &Value, minted: fn(&str) -> bool) -> Value {
         match value {
             Value::String(text) if minted(text) => {
-                let at = self
-                    .0
-                    .iter()
-                    .position(|known| known == text)
-                    .unwrap_or_else(|| {
-                        self.0.push(text.clone());
-                        self.0.len() - 1
-                    });
+                let at = self.0.iter().position(|known| known == text).unwrap_or_else(|| {
+                    self.0.push(text.clone());
+                    self.0.len() - 1
+                });
                 json!(format!("minted {at}"))
             }
             Value::Array(items) => items.iter().map(|item| self.rename(item, minted)).collect(),
             Value::Object(members) => {
-                let renamed = members
-                    .iter()
-                    .map(|(name, value)| (name.clone(), self.rename(value, minted)));
+                let renamed =
+                    members.iter().map(|(name, value)| (name.clone(), self.rename(value, minted)));
                 renamed.collect::<Map<_, _>>().into()
             }
             other => other.clone(),

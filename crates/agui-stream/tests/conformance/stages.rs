@@ -35,38 +35,25 @@ fn enforced(vector: &Vector, expected: &Value) -> Vec<String> {
     let mut warnings = Vec::new();
     let verdict = RunAgentInput::from_json_tolerant(&text)
         .map_err(|error| Fault::from(&error))
-        .and_then(|reading| enforce_outgoing(reading, &mut warnings));
+        .map(|reading| enforce_outgoing(reading, &mut warnings));
     match verdict {
         Ok(input) => {
             let found: Value = serde_json::from_str(&input.to_json()).unwrap();
             let mut all = differences("outcome", &expected["outcome"], &json!("completed"));
             all.extend(differences("input", &expected["input"], &found));
-            let warned = expected["warnings"]
-                .as_array()
-                .is_some_and(|warnings| !warnings.is_empty());
+            let warned =
+                expected["warnings"].as_array().is_some_and(|warnings| !warnings.is_empty());
             if warned && warnings.is_empty() {
-                all.push(format!(
-                    "warnings: expected some as {}",
-                    expected["warnings"]
-                ));
+                all.push(format!("warnings: expected some as {}", expected["warnings"]));
             }
             all
         }
         Err(fault) => {
-            let mut all = differences(
-                "errorClass",
-                &expected["errorClass"],
-                &json!(fault.class.as_str()),
-            );
+            let mut all =
+                differences("errorClass", &expected["errorClass"], &json!(fault.class.as_str()));
             let paths = expected["errorPaths"].as_array().into_iter().flatten();
-            if !paths
-                .filter_map(Value::as_str)
-                .any(|path| fault.path.starts_with(path))
-            {
-                all.push(format!(
-                    "errorPaths: expected {}, found {fault}",
-                    expected["errorPaths"]
-                ));
+            if !paths.filter_map(Value::as_str).any(|path| fault.path.starts_with(path)) {
+                all.push(format!("errorPaths: expected {}, found {fault}", expected["errorPaths"]));
             }
             all
         }
@@ -78,11 +65,7 @@ fn run(kind: &str, stage: fn(&Vector) -> Value) {
     let mut verdicts = Verdicts::new(&format!("{kind}-stage"));
     for vector in vectors.iter().filter(|vector| vector.kind == kind) {
         let mut expected = vector.expected().remove(0);
-        for event in expected
-            .get_mut("emitted")
-            .and_then(Value::as_array_mut)
-            .into_iter()
-            .flatten()
+        for event in expected.get_mut("emitted").and_then(Value::as_array_mut).into_iter().flatten()
         {
             *event = as_read(event);
         }
@@ -127,12 +110,8 @@ fn expanded(vector: &Vector) -> Value {
     let mut expander = ChunkExpander::new();
     let mut out = Vec::new();
     let verdict = frames(vector).iter().try_for_each(|frame| {
-        let event = EventReader::new()
-            .tolerant(&frame.to_string())
-            .map_err(|_| Class::Schema)?;
-        expander
-            .push(event.value, &mut out)
-            .map_err(|fault| fault.class)
+        let event = EventReader::new().tolerant(&frame.to_string()).map_err(|_| Class::Schema)?;
+        expander.push(event.value, &mut out).map_err(|fault| fault.class)
     });
     let (outcome, class) = match verdict {
         Ok(()) => ("completed", None),

@@ -3,7 +3,7 @@
 use agui_stream::fold::Applied;
 use agui_stream::{Conversation, Outgoing, PeerVersion, Pipeline};
 use agui_types::json::Value as Tree;
-use agui_types::{Event, EventReader, FromJson, Message, ProtocolVersion, RunAgentInput, ToJson};
+use agui_types::{Event, EventReader, FromJson, ProtocolVersion, RunAgentInput, ToJson};
 use serde_json::{Value, json};
 
 use crate::compare::differences;
@@ -18,10 +18,7 @@ fn published_streams() {
     let mut count = 0;
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
-        if path
-            .extension()
-            .is_some_and(|extension| extension == "json")
-        {
+        if path.extension().is_some_and(|extension| extension == "json") {
             let text = std::fs::read_to_string(&path).unwrap();
             let case: Value = serde_json::from_str(&text).unwrap();
             let name = case["name"].as_str().unwrap().to_owned();
@@ -40,10 +37,7 @@ fn run(mut case: Value) -> Vec<String> {
     let input = input(&case);
     let peer = case["client"]["maxProtocolVersion"].as_str();
     let peer = peer.map_or(PeerVersion::CURRENT, |peer| peer.parse().unwrap());
-    let input = Outgoing::new()
-        .to_peer(peer)
-        .prepare(input, &[], &mut warnings)
-        .unwrap();
+    let input = Outgoing::new().to_peer(peer).prepare(input, &[], &mut warnings).unwrap();
 
     let mut conversation = Conversation::new(input.messages.clone(), Tree::parse("{}").unwrap());
     conversation.begin_exchange(&input.run_id, &[]);
@@ -51,26 +45,19 @@ fn run(mut case: Value) -> Vec<String> {
         Pipeline::for_run(input.thread_id.clone(), input.run_id.clone()).from_peer(peer);
     let (mut reader, mut applied) = (EventReader::new(), Applied::default());
     let mut delivered = Vec::new();
-    let verdict = case["stream"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .try_for_each(|frame| {
-            let first = delivered.len();
-            let verdict = match reader.tolerant(&frame.to_string()) {
-                Ok(reading) => pipeline.push(reading, &mut delivered, &mut warnings),
-                Err(error) => Err(pipeline.push_unreadable(&error)),
-            };
-            for event in &delivered[first..] {
-                conversation.apply(event, &mut applied);
-                warnings.append(&mut applied.warnings);
-            }
-            verdict
-        });
-    let error = verdict
-        .and_then(|()| pipeline.finish())
-        .err()
-        .map(|fault| fault.to_string());
+    let verdict = case["stream"].as_array().unwrap().iter().try_for_each(|frame| {
+        let first = delivered.len();
+        let verdict = match reader.tolerant(&frame.to_string()) {
+            Ok(reading) => pipeline.push(reading, &mut delivered, &mut warnings),
+            Err(error) => Err(pipeline.push_unreadable(&error)),
+        };
+        for event in &delivered[first..] {
+            conversation.apply(event, &mut applied);
+            warnings.append(&mut applied.warnings);
+        }
+        verdict
+    });
+    let error = verdict.and_then(|()| pipeline.finish()).err().map(|fault| fault.to_string());
     let result = Result {
         error,
         warnings: warnings.iter().map(ToString::to_string).collect(),
@@ -97,24 +84,14 @@ struct Result {
 fn judge(expect: &Value, result: &Result) -> Vec<String> {
     let mut all = Vec::new();
     for (key, value) in expect.as_object().unwrap() {
-        all.extend(
-            judge_key(key, value, result)
-                .into_iter()
-                .map(|it| format!("{key}: {it}")),
-        );
+        all.extend(judge_key(key, value, result).into_iter().map(|it| format!("{key}: {it}")));
     }
     all
 }
 
 fn judge_key(key: &str, value: &Value, result: &Result) -> Vec<String> {
     let types: Vec<&str> = result.events.iter().map(Event::type_name).collect();
-    let texts = || {
-        value
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|text| text.as_str().unwrap())
-    };
+    let texts = || value.as_array().unwrap().iter().map(|text| text.as_str().unwrap());
     let wrong = |found: String| vec![format!("expected {value}, found {found}")];
     let paths = || {
         value
@@ -131,22 +108,14 @@ fn judge_key(key: &str, value: &Value, result: &Result) -> Vec<String> {
             // Quotes are escaped where the recorded client prints JSON in its error.
             let part = value.as_str().unwrap().replace('\\', "");
             let error = result.error.as_deref().unwrap_or_default();
-            if error.contains(&part) {
-                Vec::new()
-            } else {
-                wrong(error.into())
-            }
+            if error.contains(&part) { Vec::new() } else { wrong(error.into()) }
         }
         "runError" => {
             let part = value.as_str().unwrap_or_default();
             let found = result.events.iter().any(
                 |event| matches!(event, Event::RunError(event) if event.message.contains(part)),
             );
-            if found {
-                Vec::new()
-            } else {
-                wrong(format!("{types:?}"))
-            }
+            if found { Vec::new() } else { wrong(format!("{types:?}")) }
         }
         "eventTypes" if texts().eq(types.iter().copied()) => Vec::new(),
         "eventTypesAbsent" if texts().all(|text| !types.contains(&text)) => Vec::new(),
@@ -181,11 +150,9 @@ fn judge_key(key: &str, value: &Value, result: &Result) -> Vec<String> {
 /// What a value lacks of what is asked for: arrays of the same length, objects on the named keys.
 fn lacking(found: &Value, asked: &Value) -> Vec<String> {
     match (found, asked) {
-        (Value::Array(found), Value::Array(asked)) if found.len() == asked.len() => found
-            .iter()
-            .zip(asked)
-            .flat_map(|(found, asked)| lacking(found, asked))
-            .collect(),
+        (Value::Array(found), Value::Array(asked)) if found.len() == asked.len() => {
+            found.iter().zip(asked).flat_map(|(found, asked)| lacking(found, asked)).collect()
+        }
         (Value::Object(found), Value::Object(asked)) => asked
             .iter()
             .flat_map(|(key, asked)| match found.get(key) {
@@ -208,19 +175,14 @@ fn at(value: &Value, path: &str) -> Option<Value> {
 }
 
 fn input(case: &Value) -> RunAgentInput {
-    let started = case["stream"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .find(|event| event["type"] == "RUN_STARTED");
+    let started =
+        case["stream"].as_array().unwrap().iter().find(|event| event["type"] == "RUN_STARTED");
     let id = |name: &str| started.map_or(json!("unknown"), |started| started[name].clone());
     let mut input = json!({ "threadId": id("threadId"), "runId": id("runId"), "messages": [] });
     if let Some(given) = case["input"].as_object() {
         input.as_object_mut().unwrap().extend(given.clone());
     }
-    RunAgentInput::from_json_tolerant(&input.to_string())
-        .unwrap()
-        .value
+    RunAgentInput::from_json_tolerant(&input.to_string()).unwrap().value
 }
 
 /// Two files pin what the first-party clients do against the rule, as their README says; here the
@@ -273,9 +235,7 @@ fn respell(value: &mut Value, ours: &str, newer: &str) {
         Value::String(text) if text == "1.2" => *text = newer.into(),
         Value::Array(items) => items.iter_mut().for_each(|item| respell(item, ours, newer)),
         Value::Object(members) => {
-            members
-                .iter_mut()
-                .for_each(|(_, member)| respell(member, ours, newer));
+            members.iter_mut().for_each(|(_, member)| respell(member, ours, newer));
         }
         _ => {}
     }
