@@ -4,6 +4,8 @@
 //! line is knowingly not met, `conformance/deviations/` says so and why; a deviation that no longer
 //! is one fails too.
 
+mod cases;
+mod client;
 mod compare;
 mod corpus;
 mod runs;

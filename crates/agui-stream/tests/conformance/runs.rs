@@ -1,15 +1,11 @@
 //! Whole exchanges: the vectors of kind `run`, from the input that is sent, over the parsed frames,
 //! to the conversation.
 
-use agui_stream::fold::Applied;
-use agui_stream::{Class, Conversation, Fault, Outgoing, PeerVersion, Pipeline, Warning};
-use agui_types::json::Value as Tree;
-use agui_types::{
-    Event, EventReader, FromJson, Json, Message, ReadErrorKind, RunAgentInput, RunFinishedOutcome,
-    Timestamp, ToJson,
-};
+use agui_stream::{Class, Conversation, Outgoing, PeerVersion, Pipeline};
+use agui_types::{Event, Json, RunAgentInput, RunFinishedOutcome, Timestamp};
 use serde_json::{Map, Value, json};
 
+use crate::client::{Consumed, all_written, consume, conversation, messages, read, state, written};
 use crate::compare::differences;
 use crate::corpus::{Vector, Verdicts, vectors};
 
@@ -80,10 +76,11 @@ fn file(name: &str, count: usize) {
         if runs.iter().any(|run| run.get("events").is_none()) {
             continue;
         }
-        let mut conversation = initial(vector);
+        let initial = &vector.input["initial"];
+        let mut thread = conversation(&initial["messages"], initial.get("state"));
         let mut all = Vec::new();
         for (at, (run, expected)) in runs.iter().zip(vector.expected()).enumerate() {
-            let found = exchange(vector, run, &mut conversation);
+            let found = exchange(vector, run, &mut thread);
             let differences = compare(&expected, &found);
             all.extend(differences.into_iter().map(|it| format!("run {at} {it}")));
         }
@@ -94,48 +91,36 @@ fn file(name: &str, count: usize) {
     assert_eq!(compared, count, "lines of {name}");
 }
 
-fn initial(vector: &Vector) -> Conversation {
-    let initial = &vector.input["initial"];
-    let state = initial.get("state").cloned().unwrap_or_else(|| json!({}));
-    Conversation::new(messages(&initial["messages"]), Tree::parse(&state.to_string()).unwrap())
-}
-
 /// What came of one run.
-#[derive(Default)]
 struct Found {
+    /// What was sent; `None` where it was refused.
     request: Option<RunAgentInput>,
-    fault: Option<Fault>,
-    /// Why a frame was no event, as the recordings call it.
-    class: Option<&'static str>,
-    delivered: Vec<Event>,
-    warnings: Vec<Warning>,
+    consumed: Consumed,
     held: Map<String, Value>,
 }
 
-fn exchange(vector: &Vector, run: &Value, conversation: &mut Conversation) -> Found {
+fn exchange(vector: &Vector, run: &Value, thread: &mut Conversation) -> Found {
     for message in messages(&run["addMessages"]) {
-        conversation.push(message);
+        thread.push(message);
     }
-    let mut found = Found::default();
     let peer = vector.input["maxProtocolVersion"].as_str();
     let peer = peer.map_or(PeerVersion::CURRENT, |peer| peer.parse().unwrap());
-    let input = input(run, conversation);
     let outgoing = Outgoing::new().to_peer(peer).at(Timestamp::new(NOW).unwrap());
-    match outgoing.prepare(input, conversation.open_interrupts(), &mut found.warnings) {
+    let mut warnings = Vec::new();
+    let prepared = outgoing.prepare(input(run, thread), thread.open_interrupts(), &mut warnings);
+    let (request, mut consumed) = match prepared {
         Ok(input) => {
-            let resume = input.resume.clone().unwrap_or_default();
-            conversation.begin_exchange(&input.run_id, &resume);
+            thread.begin_exchange(&input.run_id, input.resume.as_deref().unwrap_or_default());
             let pipeline = Pipeline::for_run(input.thread_id.clone(), input.run_id.clone());
-            found.request = Some(input);
-            consume(run, pipeline.from_peer(peer), conversation, &mut found);
+            (Some(input), consume(&run["events"], pipeline.from_peer(peer), thread))
         }
-        Err(fault) => found.fault = Some(fault),
-    }
-    found.held = held(conversation, found.request.is_some());
-    found
+        Err(fault) => (None, Consumed { fault: Some(fault), ..Consumed::default() }),
+    };
+    consumed.warnings.append(&mut warnings);
+    Found { held: held(thread, request.is_some()), request, consumed }
 }
 
-fn input(run: &Value, conversation: &Conversation) -> RunAgentInput {
+fn input(run: &Value, thread: &Conversation) -> RunAgentInput {
     let given = run.get("runInput").unwrap_or(&Value::Null);
     let mut input = json!({
         "threadId": given.get("threadId").unwrap_or(&json!("thread-1")),
@@ -149,84 +134,42 @@ fn input(run: &Value, conversation: &Conversation) -> RunAgentInput {
         }
     }
     let mut input: RunAgentInput = read(&input);
-    input.messages = conversation.messages().to_vec();
-    input.state(Json::parse(&conversation.state().to_string()).unwrap())
+    input.messages = thread.messages().to_vec();
+    input.state(Json::parse(&thread.state().to_string()).unwrap())
 }
 
-fn consume(
-    run: &Value,
-    mut pipeline: Pipeline,
-    conversation: &mut Conversation,
-    found: &mut Found,
-) {
-    let (mut reader, mut applied) = (EventReader::new(), Applied::default());
-    for frame in run["events"].as_array().unwrap() {
-        let first = found.delivered.len();
-        let verdict = match reader.tolerant(&frame.to_string()) {
-            Ok(reading) => pipeline.push(reading, &mut found.delivered, &mut found.warnings),
-            Err(error) => {
-                found.class = match error.kind() {
-                    ReadErrorKind::NotAnEvent => Some("frame-shape"),
-                    ReadErrorKind::Syntax | ReadErrorKind::TooDeep => Some("sse-json"),
-                    _ => None,
-                };
-                Err(pipeline.push_unreadable(&error))
-            }
-        };
-        for event in &found.delivered[first..] {
-            conversation.apply(event, &mut applied);
-            found.warnings.append(&mut applied.warnings);
-        }
-        if let Err(fault) = verdict {
-            found.fault = Some(fault);
-            return;
-        }
+fn held(thread: &Conversation, sent: bool) -> Map<String, Value> {
+    let new: Vec<&str> = thread.new_messages().map(|id| id.as_str()).collect();
+    let mut held = Map::from_iter([
+        ("messages".into(), all_written(thread.messages().iter())),
+        ("state".into(), state(thread)),
+        ("pendingInterrupts".into(), all_written(thread.open_interrupts())),
+        ("newMessages".into(), json!(new)),
+    ]);
+    if let Some(result) = thread.result().filter(|_| sent) {
+        held.insert("result".into(), serde_json::from_str(result.as_str()).unwrap());
     }
-    found.fault = pipeline.finish().err();
-}
-
-fn held(conversation: &Conversation, sent: bool) -> Map<String, Value> {
-    let written = |it: &Message| -> Value { serde_json::from_str(&it.to_json()).unwrap() };
-    let interrupts = conversation.open_interrupts().iter();
-    let interrupts: Vec<Value> =
-        interrupts.map(|it| serde_json::from_str(&it.to_json()).unwrap()).collect();
-    let new: Vec<&str> = conversation.new_messages().map(|id| id.as_str()).collect();
-    let result = conversation.result().filter(|_| sent);
-    let mut held = json!({
-        "messages": conversation.messages().iter().map(written).collect::<Vec<_>>(),
-        "state": serde_json::from_str::<Value>(&conversation.state().to_string()).unwrap(),
-        "pendingInterrupts": interrupts,
-        "newMessages": new,
-    });
-    if let Some(result) = result {
-        held["result"] = serde_json::from_str(result.as_str()).unwrap();
-    }
-    match held {
-        Value::Object(held) => held,
-        _ => unreachable!("made as an object above"),
-    }
+    held
 }
 
 fn compare(expected: &Value, found: &Found) -> Vec<String> {
+    let consumed = &found.consumed;
+    let fault = consumed.fault.as_ref();
+    let outcome = if fault.is_some() { "failed" } else { "completed" };
+    let class = consumed.class.or(fault.map(|fault| fault.class.as_str()));
     let mut result = found.held.clone();
-    let outcome = if found.fault.is_some() { "failed" } else { "completed" };
-    result.insert("outcome".into(), json!(outcome));
-    let class = found.class.or(found.fault.as_ref().map(|fault| fault.class.as_str()));
-    result.insert("errorClass".into(), json!(class));
-    result.insert("runOutcome".into(), json!(run_outcome(&found.delivered)));
-    let written = |event: &Event| -> Value { serde_json::from_str(&event.to_json()).unwrap() };
-    let delivered: Vec<Value> = found.delivered.iter().map(written).collect();
-    result.insert("delivered".into(), json!(delivered));
-    let request = found.request.as_ref().map(ToJson::to_json);
-    let request = request.map(|text| serde_json::from_str::<Value>(&text).unwrap());
-    result.insert("request".into(), json!(request));
+    result.extend([
+        ("outcome".into(), json!(outcome)),
+        ("errorClass".into(), json!(class)),
+        ("runOutcome".into(), json!(run_outcome(&consumed.delivered))),
+        ("delivered".into(), all_written(&consumed.delivered)),
+        ("request".into(), found.request.as_ref().map_or(Value::Null, written)),
+    ]);
 
     let mut expected = expected.clone();
     // As typed messages hold them: an absent member is never null.
     if let Some(held) = expected.get_mut("messages") {
-        let typed = messages(held);
-        *held =
-            typed.iter().map(|it| serde_json::from_str::<Value>(&it.to_json()).unwrap()).collect();
+        *held = all_written(&messages(held));
     }
     let result = Names::default().rename(&Value::Object(result), is_minted);
     let expected =
@@ -238,17 +181,20 @@ fn compare(expected: &Value, found: &Found) -> Vec<String> {
             all.extend(differences(field, expected, &result[field]));
         }
     }
-    all.extend(wrong_path(&expected["errorPaths"], found));
-    all.extend(unwarned(&expected["warnings"], found));
+    if expected["outcome"] == "completed" && expected.get("result").is_none() {
+        all.extend(result.get("result").map(|it| format!("result: expected none, found {it}")));
+    }
+    all.extend(wrong_path(&expected["errorPaths"], consumed));
+    all.extend(unwarned(&expected["warnings"], consumed));
     if !all.is_empty() {
-        all.push(format!("fault: {:?}", found.fault.as_ref().map(ToString::to_string)));
+        all.push(format!("fault: {:?}", fault.map(ToString::to_string)));
         all.push(format!("recorded: {}", expected["error"]));
     }
     all
 }
 
 /// The fault has to be at a recorded place, at a parent of one, or more precisely within one.
-fn wrong_path(paths: &Value, found: &Found) -> Option<String> {
+fn wrong_path(paths: &Value, found: &Consumed) -> Option<String> {
     let fault = found.fault.as_ref().filter(|fault| fault.class == Class::Schema)?;
     let paths: Vec<&str> = paths.as_array()?.iter().filter_map(Value::as_str).collect();
     let within = |path: &str, other: &str| {
@@ -259,7 +205,7 @@ fn wrong_path(paths: &Value, found: &Found) -> Option<String> {
 }
 
 /// Where the recorded client warned of something dropped, stripped or translated, so must we.
-fn unwarned(recorded: &Value, found: &Found) -> Option<String> {
+fn unwarned(recorded: &Value, found: &Consumed) -> Option<String> {
     const OF_THESE_STAGES: [&str; 4] =
         ["[enforce]", "[compat]", "AG-UI is dropping", "protocolVersion"];
     let recorded = recorded.as_array()?.iter().filter_map(Value::as_str);
@@ -282,14 +228,6 @@ fn run_outcome(delivered: &[Event]) -> &'static str {
         },
         _ => "none",
     }
-}
-
-fn messages(list: &Value) -> Vec<Message> {
-    list.as_array().into_iter().flatten().map(read).collect()
-}
-
-fn read<T: FromJson>(value: &Value) -> T {
-    T::from_json_tolerant(&value.to_string()).unwrap().value
 }
 
 /// An id in the shape of ours: a version 8 UUID.

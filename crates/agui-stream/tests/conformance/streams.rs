@@ -1,12 +1,10 @@
 //! The published streams, with the result a client must reach.
 
-use agui_stream::fold::Applied;
-use agui_stream::{Conversation, Outgoing, PeerVersion, Pipeline};
-use agui_types::json::Value as Tree;
-use agui_types::{Event, EventReader, FromJson, ProtocolVersion, RunAgentInput, ToJson};
+use agui_stream::{Outgoing, PeerVersion, Pipeline};
+use agui_types::{Event, ProtocolVersion, RunAgentInput};
 use serde_json::{Value, json};
 
-use crate::compare::differences;
+use crate::client::{Consumed, all_written, consume, conversation, lacking, read, state, written};
 use crate::corpus::{Verdicts, find};
 
 #[test]
@@ -33,50 +31,33 @@ fn published_streams() {
 fn run(mut case: Value) -> Vec<String> {
     fill_gaps(&mut case);
     spell_versions(&mut case);
-    let mut warnings = Vec::new();
-    let input = input(&case);
     let peer = case["client"]["maxProtocolVersion"].as_str();
     let peer = peer.map_or(PeerVersion::CURRENT, |peer| peer.parse().unwrap());
-    let input = Outgoing::new().to_peer(peer).prepare(input, &[], &mut warnings).unwrap();
-
-    let mut conversation = Conversation::new(input.messages.clone(), Tree::parse("{}").unwrap());
-    conversation.begin_exchange(&input.run_id, &[]);
-    let mut pipeline =
-        Pipeline::for_run(input.thread_id.clone(), input.run_id.clone()).from_peer(peer);
-    let (mut reader, mut applied) = (EventReader::new(), Applied::default());
-    let mut delivered = Vec::new();
-    let verdict = case["stream"].as_array().unwrap().iter().try_for_each(|frame| {
-        let first = delivered.len();
-        let verdict = match reader.tolerant(&frame.to_string()) {
-            Ok(reading) => pipeline.push(reading, &mut delivered, &mut warnings),
-            Err(error) => Err(pipeline.push_unreadable(&error)),
-        };
-        for event in &delivered[first..] {
-            conversation.apply(event, &mut applied);
-            warnings.append(&mut applied.warnings);
-        }
-        verdict
-    });
-    let error = verdict.and_then(|()| pipeline.finish()).err().map(|fault| fault.to_string());
+    let mut warnings = Vec::new();
+    let input = Outgoing::new().to_peer(peer).prepare(input(&case), &[], &mut warnings).unwrap();
+    let mut thread = conversation(&json!([]), None);
+    thread.set_messages(input.messages.clone());
+    thread.begin_exchange(&input.run_id, &[]);
+    let pipeline = Pipeline::for_run(input.thread_id.clone(), input.run_id.clone());
+    let mut consumed = consume(&case["stream"], pipeline.from_peer(peer), &mut thread);
+    consumed.warnings.append(&mut warnings);
     let result = Result {
-        error,
-        warnings: warnings.iter().map(ToString::to_string).collect(),
-        delivered: delivered.iter().map(written).collect(),
-        events: delivered,
-        messages: conversation.messages().iter().map(written).collect(),
-        state: serde_json::from_str(&conversation.state().to_string()).unwrap(),
+        error: consumed.fault.as_ref().map(ToString::to_string),
+        delivered: all_written(&consumed.delivered),
+        messages: all_written(thread.messages().iter()),
+        state: state(&thread),
         request: written(&input),
+        consumed,
     };
     judge(&case["expect"], &result)
 }
 
 /// What a client came to.
 struct Result {
+    consumed: Consumed,
     error: Option<String>,
-    warnings: Vec<String>,
-    events: Vec<Event>,
-    delivered: Vec<Value>,
-    messages: Vec<Value>,
+    delivered: Value,
+    messages: Value,
     state: Value,
     request: Value,
 }
@@ -90,7 +71,7 @@ fn judge(expect: &Value, result: &Result) -> Vec<String> {
 }
 
 fn judge_key(key: &str, value: &Value, result: &Result) -> Vec<String> {
-    let types: Vec<&str> = result.events.iter().map(Event::type_name).collect();
+    let (types, warnings) = (result.consumed.types(), result.consumed.warnings());
     let texts = || value.as_array().unwrap().iter().map(|text| text.as_str().unwrap());
     let wrong = |found: String| vec![format!("expected {value}, found {found}")];
     let paths = || {
@@ -98,7 +79,7 @@ fn judge_key(key: &str, value: &Value, result: &Result) -> Vec<String> {
             .as_object()
             .unwrap()
             .iter()
-            .map(|(path, value)| (at(&json!(result.delivered), path), path, value))
+            .map(|(path, value)| (at(&result.delivered, path), path, value))
     };
     match key {
         "outcome" if value == "completed" && result.error.is_none() => Vec::new(),
@@ -112,7 +93,7 @@ fn judge_key(key: &str, value: &Value, result: &Result) -> Vec<String> {
         }
         "runError" => {
             let part = value.as_str().unwrap_or_default();
-            let found = result.events.iter().any(
+            let found = result.consumed.delivered.iter().any(
                 |event| matches!(event, Event::RunError(event) if event.message.contains(part)),
             );
             if found { Vec::new() } else { wrong(format!("{types:?}")) }
@@ -125,42 +106,27 @@ fn judge_key(key: &str, value: &Value, result: &Result) -> Vec<String> {
             .map(|(found, path, value)| format!("{path}: expected {value}, found {found:?}"))
             .collect(),
         "eventAbsentPaths" => texts()
-            .filter(|path| at(&json!(result.delivered), path).is_some())
+            .filter(|path| at(&result.delivered, path).is_some())
             .map(|path| format!("{path} is there"))
             .collect(),
         "warnings" => texts()
-            .filter(|text| !result.warnings.iter().any(|warning| warning.contains(text)))
-            .map(|text| format!("expected {text:?}, found {:?}", result.warnings))
+            .filter(|text| !warnings.iter().any(|warning| warning.contains(text)))
+            .map(|text| format!("expected {text:?}, found {warnings:?}"))
             .collect(),
-        "noWarnings" if result.warnings.is_empty() => Vec::new(),
-        "noWarnings" => wrong(format!("{:?}", result.warnings)),
-        "messageCount" if *value == result.messages.len() => Vec::new(),
-        "messageCount" => wrong(result.messages.len().to_string()),
-        "messages" => lacking(&json!(result.messages), value),
-        "state" => lacking(&result.state, value),
-        "request" => lacking(&result.request, value),
+        "noWarnings" if warnings.is_empty() => Vec::new(),
+        "noWarnings" => wrong(format!("{warnings:?}")),
+        "messageCount" if result.messages.as_array().is_some_and(|it| *value == it.len()) => {
+            Vec::new()
+        }
+        "messageCount" => wrong(result.messages.to_string()),
+        "messages" => lacking("messages", value, &result.messages),
+        "state" => lacking("state", value, &result.state),
+        "request" => lacking("request", value, &result.request),
         "requestAbsentPaths" => texts()
             .filter(|path| at(&result.request, path).is_some())
             .map(|path| format!("{path} is there"))
             .collect(),
         other => vec![format!("an expectation nobody knows: {other}")],
-    }
-}
-
-/// What a value lacks of what is asked for: arrays of the same length, objects on the named keys.
-fn lacking(found: &Value, asked: &Value) -> Vec<String> {
-    match (found, asked) {
-        (Value::Array(found), Value::Array(asked)) if found.len() == asked.len() => {
-            found.iter().zip(asked).flat_map(|(found, asked)| lacking(found, asked)).collect()
-        }
-        (Value::Object(found), Value::Object(asked)) => asked
-            .iter()
-            .flat_map(|(key, asked)| match found.get(key) {
-                Some(found) => lacking(found, asked),
-                None => vec![format!("{key} is not there")],
-            })
-            .collect(),
-        (found, asked) => differences("value", asked, found),
     }
 }
 
@@ -182,7 +148,7 @@ fn input(case: &Value) -> RunAgentInput {
     if let Some(given) = case["input"].as_object() {
         input.as_object_mut().unwrap().extend(given.clone());
     }
-    RunAgentInput::from_json_tolerant(&input.to_string()).unwrap().value
+    read(&input)
 }
 
 /// Two files pin what the first-party clients do against the rule, as their README says; here the
@@ -239,8 +205,4 @@ fn respell(value: &mut Value, ours: &str, newer: &str) {
         }
         _ => {}
     }
-}
-
-fn written<T: ToJson>(value: &T) -> Value {
-    serde_json::from_str(&value.to_json()).unwrap()
 }
