@@ -26,6 +26,9 @@
 //! # Ok::<(), agui_types::ReadError>(())
 //! ```
 //!
+//! The types implement `serde`'s traits too, with the same text in and out of `serde_json`; a format
+//! that is not JSON gets what is opaque as `serde_json`'s raw value.
+//!
 //! No runtime, no I/O, no clock. Feature `schemars` derives JSON Schemas.
 #![forbid(unsafe_code)]
 

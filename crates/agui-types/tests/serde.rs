@@ -118,7 +118,86 @@ fn encoding_fails_as_serde_json_does_and_never_makes_what_is_no_json() {
     let keyed_by_bool = std::collections::BTreeMap::from([(vec![1], 1)]);
     assert!(Json::encode(&keyed_by_bool).is_err());
     assert!(JsonObject::encode(&[1]).is_err());
+    let nested = |levels: usize| (0..levels).fold(serde_json::json!(0), |inner, _| [inner].into());
+    assert!(Json::encode(&nested(127)).is_ok());
+    assert!(Json::encode(&nested(128)).unwrap_err().to_string().contains("127 levels"));
     assert_eq!(Json::encode(&Some(1.5)).unwrap().as_str(), "1.5");
     assert_eq!(Json::encode(&f64::NAN).unwrap().as_str(), "null");
     assert_eq!(JsonObject::encode(&serde_json::json!({"a": 1})).unwrap().get("a"), Some("1"));
+}
+
+/// An event with something of a user's among its members.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+struct Numbered {
+    position: u64,
+    #[serde(flatten)]
+    event: Event,
+}
+
+/// What a user's channel carries.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+enum Frame {
+    Event(Event),
+    Input(Box<RunAgentInput>),
+    Beat(u64),
+}
+
+/// The same, told apart by a member.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "frame")]
+enum Tagged {
+    Message(Message),
+    State { state: Json },
+}
+
+#[test]
+fn the_types_can_be_flattened_and_go_into_enums_that_serde_buffers() {
+    let event = Event::from(StepStarted::new("s").timestamp(Timestamp::new(5).unwrap()));
+    let record = Numbered { position: 1, event: event.clone() };
+    let text = r#"{"position":1,"type":"STEP_STARTED","stepName":"s","timestamp":5}"#;
+    assert_eq!(serde_json::to_string(&record).unwrap(), text);
+    assert_eq!(serde_json::from_str::<Numbered>(text).unwrap(), record);
+    assert_eq!(
+        serde_json::from_value::<Numbered>(serde_json::to_value(&record).unwrap()).unwrap(),
+        record
+    );
+
+    // Opaque text goes out as it is, and comes in as an equal value.
+    let odd = Numbered { position: 1, event: events().remove(0) };
+    let text = serde_json::to_string(&odd).unwrap();
+    assert_eq!(text, odd.event.to_json().replacen('{', r#"{"position":1,"#, 1));
+    let read: Numbered = serde_json::from_str(&text).unwrap();
+    assert_eq!(serde_json::to_value(&read).unwrap(), serde_json::to_value(&odd).unwrap());
+    let unknown = r#"{"position":2,"type":"BEACON","x":[1]}"#;
+    let read: Numbered = serde_json::from_str(unknown).unwrap();
+    assert_eq!(
+        serde_json::to_value(&read).unwrap(),
+        serde_json::from_str::<serde_json::Value>(unknown).unwrap()
+    );
+
+    for (frame, text) in [
+        (Frame::Event(event), r#"{"type":"STEP_STARTED","stepName":"s","timestamp":5}"#),
+        (
+            Frame::Input(Box::new(RunAgentInput::new("t", "r", []))),
+            r#"{"threadId":"t","runId":"r","messages":[]}"#,
+        ),
+        (Frame::Beat(7), "7"),
+    ] {
+        assert_eq!(serde_json::to_string(&frame).unwrap(), text);
+        assert_eq!(serde_json::from_str::<Frame>(text).unwrap(), frame);
+    }
+    let message = Message::from_json_exact(r#"{"role":"user","id":"u","content":"c"}"#).unwrap();
+    for (tagged, text) in [
+        (Tagged::Message(message), r#"{"frame":"Message","role":"user","id":"u","content":"c"}"#),
+        (
+            Tagged::State { state: Json::parse(r#"{"a":[1,null]}"#).unwrap() },
+            r#"{"frame":"State","state":{"a":[1,null]}}"#,
+        ),
+    ] {
+        assert_eq!(serde_json::to_string(&tagged).unwrap(), text);
+        assert_eq!(serde_json::from_str::<Tagged>(text).unwrap(), tagged);
+    }
+    let error = serde_json::from_str::<Numbered>(r#"{"position":1,"type":7}"#).unwrap_err();
+    assert!(error.to_string().contains("/type"), "{error}");
 }

@@ -1,5 +1,6 @@
 //! JSON as the protocol carries it: opaque text, open objects, and a tree for those who look inside.
 
+mod bridge;
 mod cursor;
 mod scan;
 mod text;
@@ -7,10 +8,11 @@ mod tokens;
 mod tree;
 pub(crate) mod write;
 
+pub(crate) use bridge::serialize_text;
 pub use cursor::MAX_DEPTH;
 pub(crate) use cursor::{Cursor, Kind, LexError, LexProblem};
+pub(crate) use text::into_string;
 pub use text::{Json, JsonError, JsonObject};
-pub(crate) use text::{into_string, serialize_text};
 pub use tokens::{Token, Tokens};
 pub use tree::{Number, Value};
 pub use write::string as write_string;

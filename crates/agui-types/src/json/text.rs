@@ -6,8 +6,8 @@ use std::ops::Deref;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use serde_json::value::RawValue;
 
+use super::bridge::{deserialize_text, serialize_text};
 use super::write::{self, Write, Written};
 use super::{Cursor, Kind, LexError, LexProblem};
 
@@ -41,9 +41,10 @@ impl Json {
 
     /// Encodes any serialisable value.
     ///
-    /// Fails where `serde_json` does: a map whose keys are not strings, a failing `Serialize`.
+    /// Fails where `serde_json` does (a map whose keys are not strings, a failing `Serialize`), and
+    /// where the value nests deeper than [`MAX_DEPTH`](super::MAX_DEPTH).
     pub fn encode<T: Serialize + ?Sized>(value: &T) -> serde_json::Result<Self> {
-        serde_json::to_string(value).map(|text| Self(text.into()))
+        Self::try_from(serde_json::to_string(value)?).map_err(serde::ser::Error::custom)
     }
 
     /// Decodes into any deserialisable type. A lone surrogate escape reads as U+FFFD.
@@ -95,14 +96,13 @@ impl Write for Json {
 
 impl Serialize for Json {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        raw(&self.0)?.serialize(serializer)
+        serialize_text(self, serializer)
     }
 }
 
 impl<'de> Deserialize<'de> for Json {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let raw = <Box<RawValue>>::deserialize(deserializer)?;
-        Self::parse(raw.get()).map_err(serde::de::Error::custom)
+        Self::try_from(deserialize_text(deserializer)?).map_err(serde::de::Error::custom)
     }
 }
 
@@ -122,6 +122,8 @@ impl TryFrom<String> for Json {
 }
 
 impl From<serde_json::Value> for Json {
+    /// The value's text. A value built deeper than [`MAX_DEPTH`](super::MAX_DEPTH), which no text
+    /// that was read can be, is written all the same, and refused by whoever reads it.
     fn from(value: serde_json::Value) -> Self {
         Self(value.to_string().into())
     }
@@ -303,24 +305,10 @@ impl fmt::Display for LexProblem {
     }
 }
 
-/// Serialises a protocol value for `serde` by its own JSON text, so that there is one writer only.
-pub(crate) fn serialize_text<T: Write + ?Sized, S: Serializer>(
-    value: &T,
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
-    let mut out = Vec::new();
-    value.write(&mut out);
-    raw(&into_string(out))?.serialize(serializer)
-}
-
 /// What the writers produce is UTF-8: every piece of it was a `str`.
 pub(crate) fn into_string(out: Vec<u8>) -> String {
     String::from_utf8(out)
         .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
-}
-
-fn raw<E: serde::ser::Error>(text: &str) -> Result<&RawValue, E> {
-    serde_json::from_str(text).map_err(E::custom)
 }
 
 /// Writes U+FFFD in place of each surrogate escape without its partner, which `serde_json` refuses.

@@ -5,7 +5,7 @@ use std::fmt;
 use indexmap::IndexMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::text::serialize_text;
+use super::bridge::serialize_text;
 use super::write::{self, Write};
 use super::{Cursor, Json, JsonError, Kind};
 
