@@ -23,9 +23,7 @@ pub fn router(agent: impl Agent) -> Router {
 impl AgentService {
     /// An `axum` router: `POST /` runs the agent, `GET /capabilities` says what it declares.
     pub fn into_router(self) -> Router {
-        Router::new()
-            .route_service("/capabilities", self.capabilities())
-            .route_service("/", self)
+        Router::new().route_service("/capabilities", self.capabilities()).route_service("/", self)
     }
 }
 

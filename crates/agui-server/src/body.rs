@@ -51,11 +51,7 @@ impl ResponseBody {
     /// The events of a run, with a comment after this much silence.
     pub(crate) fn run(run: GuardedRun, keep_alive: Option<Duration>) -> Self {
         let keep_alive = keep_alive.map(KeepAlive::new);
-        Self(Content::Run(Box::new(RunBody {
-            run,
-            buffer: Vec::new(),
-            keep_alive,
-        })))
+        Self(Content::Run(Box::new(RunBody { run, buffer: Vec::new(), keep_alive })))
     }
 }
 
@@ -144,10 +140,7 @@ impl RunBody {
     }
 
     fn poll_silence(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        match &mut self.keep_alive {
-            Some(keep_alive) => keep_alive.poll(cx),
-            None => Poll::Pending,
-        }
+        self.keep_alive.as_mut().map_or(Poll::Pending, |keep_alive| keep_alive.poll(cx))
     }
 
     fn take(&mut self) -> Bytes {
@@ -170,11 +163,7 @@ struct KeepAlive {
 
 impl KeepAlive {
     fn new(silence: Duration) -> Self {
-        Self {
-            silence,
-            timer: None,
-            running: false,
-        }
+        Self { silence, timer: None, running: false }
     }
 
     /// Ready when it has been silent long enough.

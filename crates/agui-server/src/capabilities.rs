@@ -35,17 +35,14 @@ impl<B> Service<Request<B>> for CapabilitiesService {
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let (agent, method) = (Arc::clone(&self.0), request.method().clone());
         Box::pin(async move {
-            Ok(answer(&*agent, &method)
-                .await
-                .unwrap_or_else(Refusal::into_response))
+            Ok(answer(&*agent, &method).await.unwrap_or_else(Refusal::into_response))
         })
     }
 }
 
 impl fmt::Debug for CapabilitiesService {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CapabilitiesService")
-            .finish_non_exhaustive()
+        f.debug_struct("CapabilitiesService").finish_non_exhaustive()
     }
 }
 
@@ -57,24 +54,16 @@ async fn answer(agent: &dyn Agent, method: &Method) -> Result<Response<ResponseB
         ));
     }
     // The part of `capabilities` before its future may panic as well.
-    let declared = AssertUnwindSafe(async { agent.capabilities().await })
-        .catch_unwind()
-        .await;
+    let declared = AssertUnwindSafe(async { agent.capabilities().await }).catch_unwind().await;
     let declared = declared.map_err(|_| {
         tracing::error!("the agent panicked while it declared its capabilities");
         let message = "the agent panicked while it declared its capabilities";
-        Refusal::new(
-            StatusCode::INTERNAL_SERVER_ERROR,
-            codes::AGENT_PANIC,
-            message,
-        )
+        Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, codes::AGENT_PANIC, message)
     })?;
     let Some(capabilities) = declared else {
         let message = "the agent declares no capabilities";
         let hint = "an undeclared capability may be there all the same: start a run and see";
-        return Err(
-            Refusal::new(StatusCode::NOT_FOUND, codes::NO_CAPABILITIES, message).hint(hint),
-        );
+        return Err(Refusal::new(StatusCode::NOT_FOUND, codes::NO_CAPABILITIES, message).hint(hint));
     };
     let mut response = Response::new(ResponseBody::whole(capabilities.to_json()));
     let json = HeaderValue::from_static("application/json");

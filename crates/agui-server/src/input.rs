@@ -5,7 +5,6 @@ use std::pin::Pin;
 use std::str;
 
 use agui_stream::{Warning, accept_input};
-use agui_types::message::{ToolMessage, UserMessage};
 use agui_types::{
     ContentPart, FromJson, JsonObject, Message, MessageContent, ProtocolVersion, Reading,
     RunAgentInput,
@@ -26,25 +25,16 @@ pub(crate) async fn read<B: Body>(
     limit: usize,
 ) -> Result<RunAgentInput, Refusal> {
     if head.method != Method::POST {
-        return Err(Refusal::method(
-            "POST",
-            "POST a RunAgentInput to start a run",
-        ));
+        return Err(Refusal::method("POST", "POST a RunAgentInput to start a run"));
     }
     // Strict on purpose: a page of another site can have a browser send a form or plain text here
     // without asking, but not JSON. Otherwise a form post could start a run in a user's name.
     let content_type = head.headers.get(CONTENT_TYPE);
-    if !content_type
-        .and_then(|value| value.to_str().ok())
-        .is_some_and(is_json)
-    {
+    if !content_type.and_then(|value| value.to_str().ok()).is_some_and(is_json) {
         let found = content_type.map_or("none".into(), |value| format!("{value:?}"));
         let message = format!("expected the Content-Type application/json, found {found}");
         let hint = "send the RunAgentInput with Content-Type: application/json";
-        let (status, code) = (
-            StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            codes::UNSUPPORTED_MEDIA_TYPE,
-        );
+        let (status, code) = (StatusCode::UNSUPPORTED_MEDIA_TYPE, codes::UNSUPPORTED_MEDIA_TYPE);
         return Err(Refusal::new(status, code, message).hint(hint).unread());
     }
     if announced(&head.headers).is_some_and(|length| length > limit as u64) {
@@ -92,16 +82,13 @@ fn empty_binary(messages: &[Message]) -> Option<String> {
         part.tag() == "binary" && !["id", "url", "data"].into_iter().any(names)
     };
     messages.iter().enumerate().find_map(|(at, message)| {
-        let parts = match message {
-            Message::User(UserMessage {
-                content: MessageContent::Parts(parts),
-                ..
-            })
-            | Message::Tool(ToolMessage {
-                content: MessageContent::Parts(parts),
-                ..
-            }) => parts,
+        let content = match message {
+            Message::User(message) => &message.content,
+            Message::Tool(message) => &message.content,
             _ => return None,
+        };
+        let MessageContent::Parts(parts) = content else {
+            return None;
         };
         let part = parts.iter().position(is_empty)?;
         Some(format!("/messages/{at}/content/{part}"))
@@ -110,10 +97,7 @@ fn empty_binary(messages: &[Message]) -> Option<String> {
 
 /// P-81: a version is never a reason to refuse, but one that is newer may mean more than is read.
 fn version_warning(input: &RunAgentInput) -> Option<Warning> {
-    let theirs = input
-        .protocol_version
-        .as_ref()
-        .filter(|version| version.is_newer_or_unclear())?;
+    let theirs = input.protocol_version.as_ref().filter(|version| version.is_newer_or_unclear())?;
     let (ours, theirs) = (ProtocolVersion::DECLARED, theirs.as_str());
     Some(Warning {
         rule: "P-81",
@@ -130,11 +114,7 @@ async fn collect<B: Body>(mut body: Pin<&mut B>, limit: usize) -> Result<Vec<u8>
     while let Some(frame) = poll_fn(|cx| body.as_mut().poll_frame(cx)).await {
         let Ok(frame) = frame else {
             let message = format!("the body broke off after {} bytes", whole.len());
-            return Err(Refusal::new(
-                StatusCode::BAD_REQUEST,
-                codes::BODY_INCOMPLETE,
-                message,
-            ));
+            return Err(Refusal::new(StatusCode::BAD_REQUEST, codes::BODY_INCOMPLETE, message));
         };
         // Trailers say nothing here.
         let Ok(mut data) = frame.into_data() else {
@@ -155,13 +135,9 @@ async fn collect<B: Body>(mut body: Pin<&mut B>, limit: usize) -> Result<Vec<u8>
 
 fn too_large(limit: usize) -> Refusal {
     let message = format!("the body is larger than {limit} bytes");
-    Refusal::new(
-        StatusCode::PAYLOAD_TOO_LARGE,
-        codes::BODY_TOO_LARGE,
-        message,
-    )
-    .hint("send less: shorten the history, or pass media by URL instead of inline")
-    .unread()
+    Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, codes::BODY_TOO_LARGE, message)
+        .hint("send less: shorten the history, or pass media by URL instead of inline")
+        .unread()
 }
 
 fn announced(headers: &HeaderMap) -> Option<u64> {
@@ -175,9 +151,7 @@ fn is_json(content_type: &str) -> bool {
     let is_token = |text: &str| {
         let special = b"!#$%&'*+-.^_`|~";
         !text.is_empty()
-            && text
-                .bytes()
-                .all(|byte| byte.is_ascii_alphanumeric() || special.contains(&byte))
+            && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || special.contains(&byte))
     };
     let Some((kind, subtype)) = essence.split_once('/') else {
         return false;
@@ -185,9 +159,7 @@ fn is_json(content_type: &str) -> bool {
     let subtype = subtype.to_ascii_lowercase();
     is_token(kind)
         && is_token(&subtype)
-        && (subtype
-            .strip_suffix("+json")
-            .is_some_and(|name| !name.is_empty())
+        && (subtype.strip_suffix("+json").is_some_and(|name| !name.is_empty())
             || kind.eq_ignore_ascii_case("application") && subtype == "json")
 }
 

@@ -30,6 +30,10 @@
 //! `Content-Type` has to be JSON, so that a form on another site cannot start a run: browsers send
 //! forms and plain text anywhere, but ask first before they send JSON.
 //!
+//! A request that is refused before its body was read is answered at once; what still comes of the
+//! body is read and thrown away meanwhile, until it stops coming, so that a client that sends before
+//! it reads sees the answer and not a broken connection.
+//!
 //! # The answer
 //!
 //! `200` and `text/event-stream` (T-12), one `data:` line an event (T-13), a comment when it has been
@@ -47,11 +51,11 @@
 //! may send them, are left out with a warning. Chunk events go out as they are.
 //!
 //! A client that leaves ends its run: dropping the body drops the agent's stream. Nothing is
-//! spawned.
+//! spawned. Bodies are to be polled in a `tokio` runtime with its timer enabled.
 //!
 //! # Features
 //!
-//! - `axum` (default): [`router`](crate::router), [`AgentService::into_router`].
+//! - `axum` (default): `router` and `AgentService::into_router`.
 #![forbid(unsafe_code)]
 
 #[cfg(feature = "axum")]

@@ -22,13 +22,7 @@ impl WarningLog {
     }
 
     pub(crate) fn take(&mut self, warnings: impl IntoIterator<Item = Warning>) {
-        for Warning {
-            rule,
-            event,
-            path,
-            message,
-        } in warnings
-        {
+        for Warning { rule, event, path, message } in warnings {
             self.count += 1;
             if self.count <= Self::MOST {
                 let (path, message) = (shortened(&path), shortened(&message));
@@ -47,7 +41,5 @@ impl Drop for WarningLog {
 }
 
 fn shortened(text: &str) -> &str {
-    text.char_indices()
-        .nth(WarningLog::MOST_CHARS)
-        .map_or(text, |(end, _)| &text[..end])
+    text.char_indices().nth(WarningLog::MOST_CHARS).map_or(text, |(end, _)| &text[..end])
 }

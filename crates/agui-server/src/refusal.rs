@@ -56,15 +56,7 @@ impl Refusal {
         message: impl Into<Cow<'static, str>>,
     ) -> Self {
         let (code, message) = (code.into(), message.into());
-        Self {
-            status,
-            allow: None,
-            unread: false,
-            code,
-            message,
-            path: None,
-            hint: None,
-        }
+        Self { status, allow: None, unread: false, code, message, path: None, hint: None }
     }
 
     /// Names the place in the request's body: a JSON Pointer, `""` for the whole.
@@ -120,12 +112,9 @@ impl Refusal {
     /// The method is another one than `allow` names.
     pub(crate) fn method(allow: &'static str, hint: &'static str) -> Self {
         let message = format!("only {allow} is answered here");
-        let mut refusal = Self::new(
-            StatusCode::METHOD_NOT_ALLOWED,
-            codes::METHOD_NOT_ALLOWED,
-            message,
-        )
-        .hint(hint);
+        let mut refusal =
+            Self::new(StatusCode::METHOD_NOT_ALLOWED, codes::METHOD_NOT_ALLOWED, message)
+                .hint(hint);
         refusal.allow = Some(allow);
         refusal
     }
@@ -181,12 +170,7 @@ impl Refusal {
 
     /// A described member is malformed.
     pub(crate) fn malformed(message: String, path: &str) -> Self {
-        Self::new(
-            StatusCode::UNPROCESSABLE_ENTITY,
-            codes::INVALID_INPUT,
-            message,
-        )
-        .path(path)
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, codes::INVALID_INPUT, message).path(path)
     }
 }
 

@@ -105,10 +105,7 @@ impl GuardedRun {
         let Some(event) = enforce(frame, warnings)? else {
             return Ok(None);
         };
-        self.verify(event).map_err(|fault| Fault {
-            event: index,
-            ..fault
-        })
+        self.verify(event).map_err(|fault| Fault { event: index, ..fault })
     }
 
     /// Gives the event back as it came, once it was verified as what it stands for.
@@ -136,10 +133,7 @@ impl GuardedRun {
             Err(fault) => {
                 tracing::error!(%fault, "the agent's stream was cut short");
                 let message = "the agent stopped before its run had ended".into();
-                self.fail(Failure {
-                    code: codes::RUN_TRUNCATED,
-                    message,
-                });
+                self.fail(Failure { code: codes::RUN_TRUNCATED, message });
             }
         }
     }
@@ -157,10 +151,7 @@ impl GuardedRun {
                 self.ready.push_back(cancelled.into());
                 self.drop_agent();
             }
-            _ => self.fail(Failure {
-                code: codes::AGENT_FAILED,
-                message: sentence(error),
-            }),
+            _ => self.fail(Failure { code: codes::AGENT_FAILED, message: sentence(error) }),
         }
     }
 
@@ -172,16 +163,14 @@ impl GuardedRun {
             return;
         }
         // A subagent that was cut off did not finish, it failed.
-        self.ready
-            .extend(self.closing_events().into_iter().map(|event| match event {
-                Event::SubagentFinished(ended) => {
-                    let id = ended.subagent_run_id;
-                    SubagentError::new(id, &*message).code(code).into()
-                }
-                other => other,
-            }));
-        self.ready
-            .push_back(RunError::new(message).code(code).into());
+        self.ready.extend(self.closing_events().into_iter().map(|event| match event {
+            Event::SubagentFinished(ended) => {
+                let id = ended.subagent_run_id;
+                SubagentError::new(id, &*message).code(code).into()
+            }
+            other => other,
+        }));
+        self.ready.push_back(RunError::new(message).code(code).into());
     }
 
     /// What closes everything that is open, innermost first.
@@ -239,25 +228,18 @@ fn item(event: &Event) -> Option<(Edge, Item)> {
 
 fn panicked(panic: &(dyn Any + Send)) -> Failure {
     tracing::error!(panic = panic_text(panic), "the agent's stream panicked");
-    Failure {
-        code: codes::AGENT_PANIC,
-        message: "the agent panicked".into(),
-    }
+    Failure { code: codes::AGENT_PANIC, message: "the agent panicked".into() }
 }
 
 fn rule_broken(fault: &Fault) -> Failure {
     tracing::error!(%fault, fix = %fault.fix, "the agent broke a rule of the protocol");
     let message = format!("the agent broke a rule of the protocol: {fault}").into();
-    Failure {
-        code: codes::RULE_BROKEN,
-        message,
-    }
+    Failure { code: codes::RULE_BROKEN, message }
 }
 
 fn panic_text(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
-    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))
-        .unwrap_or("(no text)")
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("(no text)")
 }
 
 /// What whoever started the run is told about an error. What a remote agent answers is passed on
@@ -283,12 +265,7 @@ fn sentence(error: &AgentError) -> Cow<'static, str> {
 fn detail(error: &AgentError) -> String {
     match error {
         AgentError::Status { status, .. } => format!("HTTP {status}"),
-        AgentError::Decode {
-            index,
-            offset,
-            source,
-            ..
-        } => {
+        AgentError::Decode { index, offset, source, .. } => {
             let (path, expected) = (source.path(), source.expected());
             format!("event {index} at byte {offset}{path}: expected {expected}")
         }

@@ -43,18 +43,11 @@ impl AgentService {
     #[must_use]
     pub fn new(agent: impl Agent) -> Self {
         let (keep_alive, body_limit) = (Some(Self::KEEP_ALIVE), Self::BODY_LIMIT);
-        Self {
-            agent: Arc::new(agent),
-            keep_alive,
-            body_limit,
-        }
+        Self { agent: Arc::new(agent), keep_alive, body_limit }
     }
 
     /// Sends a comment whenever nothing was sent for this long (T-17), so that nothing on the way
     /// takes the connection for dead. Default: 15 seconds. `None` or zero: never.
-    ///
-    /// This is the only use of time: a body that keeps alive has to be polled in a `tokio` runtime
-    /// with its timer enabled.
     #[must_use]
     pub fn keep_alive(mut self, silence: impl Into<Option<Duration>>) -> Self {
         self.keep_alive = silence.into().filter(|silence| !silence.is_zero());
@@ -63,8 +56,9 @@ impl AgentService {
 
     /// Refuses request bodies of more bytes than this. Default: 10 MiB.
     ///
-    /// A body is held whole before it is judged, so this bounds what a request costs in memory: the
-    /// body, and the input read from it, which is of the same order.
+    /// A body is held whole, and so is the input read from it. While it is judged, a body of nothing
+    /// but tiny things the protocol does not describe takes up to forty times its size in memory, an
+    /// ordinary one about three times.
     #[must_use]
     pub fn body_limit(mut self, bytes: usize) -> Self {
         self.body_limit = bytes;
@@ -93,10 +87,7 @@ impl AgentService {
         let mut response = Response::new(ResponseBody::run(run, self.keep_alive));
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
-        headers.insert(
-            CACHE_CONTROL,
-            HeaderValue::from_static("no-cache, no-transform"),
-        );
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, no-transform"));
         // Some proxies hold a stream back unless told not to.
         let buffering = HeaderName::from_static("x-accel-buffering");
         headers.insert(buffering, HeaderValue::from_static("no"));

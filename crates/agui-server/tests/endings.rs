@@ -38,26 +38,19 @@ fn run_error(code: &str, message: &str) -> Value {
 /// These events and then this end.
 fn then(events: Vec<Event>, end: impl Fn() -> EventStream + Send + Sync + 'static) -> impl Agent {
     raw(move |_| {
-        let items: Vec<Item> = events
-            .iter()
-            .cloned()
-            .map(|event| Ok(event.into()))
-            .collect();
+        let items: Vec<Item> = events.iter().cloned().map(|event| Ok(event.into())).collect();
         Box::pin(stream::iter(items).chain(end()))
     })
 }
 
 fn fails(error: impl Fn() -> AgentError + Send + Sync + 'static) -> impl Agent {
-    then(
-        vec![started(), text_start("m"), text("m", "Hel")],
-        move || Box::pin(stream::iter([Err(error())])),
-    )
+    then(vec![started(), text_start("m"), text("m", "Hel")], move || {
+        Box::pin(stream::iter([Err(error())]))
+    })
 }
 
 fn panics() -> EventStream {
-    Box::pin(stream::poll_fn(|_| -> Poll<Option<Item>> {
-        panic!("s3cret")
-    }))
+    Box::pin(stream::poll_fn(|_| -> Poll<Option<Item>> { panic!("s3cret") }))
 }
 
 #[tokio::test]
@@ -71,10 +64,7 @@ async fn t9_an_agent_that_returns_without_a_terminal_event_is_truncated() {
             wire(text_start("m")),
             wire(text("m", "Hel")),
             json!({"type": "TEXT_MESSAGE_END", "messageId": "m"}),
-            run_error(
-                codes::RUN_TRUNCATED,
-                "the agent stopped before its run had ended"
-            ),
+            run_error(codes::RUN_TRUNCATED, "the agent stopped before its run had ended"),
         ]
     );
     assert!(log.text().contains("T-9"), "{}", log.text());
@@ -83,10 +73,7 @@ async fn t9_an_agent_that_returns_without_a_terminal_event_is_truncated() {
 #[tokio::test]
 async fn t9_an_agent_that_emits_nothing_is_truncated() {
     // P-1, C-2: a stream may consist of RUN_ERROR.
-    let truncated = run_error(
-        codes::RUN_TRUNCATED,
-        "the agent stopped before its run had ended",
-    );
+    let truncated = run_error(codes::RUN_TRUNCATED, "the agent stopped before its run had ended");
     assert_eq!(answer(emits(vec![])).await, [truncated]);
 }
 
@@ -102,21 +89,13 @@ async fn t20_an_agent_that_panics_after_three_events_fails_its_run() {
             run_error(codes::AGENT_PANIC, "the agent panicked"),
         ]
     );
-    assert!(
-        log.text()
-            .contains("the agent's stream panicked panic=\"s3cret\""),
-        "{}",
-        log.text()
-    );
+    assert!(log.text().contains("the agent's stream panicked panic=\"s3cret\""), "{}", log.text());
 }
 
 #[tokio::test]
 async fn t20_an_agent_that_panics_before_its_stream_fails_its_run() {
     let events = answer(raw(|_| panic!("no stream"))).await;
-    assert_eq!(
-        events,
-        [run_error(codes::AGENT_PANIC, "the agent panicked")]
-    );
+    assert_eq!(events, [run_error(codes::AGENT_PANIC, "the agent panicked")]);
 }
 
 #[tokio::test]
@@ -136,18 +115,13 @@ async fn an_agent_that_panics_while_it_is_dropped_does_no_harm() {
         })))
     });
     let events = answer(agent).await;
-    assert_eq!(
-        events[2..],
-        [run_error(codes::AGENT_PANIC, "the agent panicked")]
-    );
+    assert_eq!(events[2..], [run_error(codes::AGENT_PANIC, "the agent panicked")]);
 }
 
 #[tokio::test]
 async fn t20_an_error_in_the_middle_of_the_stream_fails_the_run() {
     let log = Log::capture();
-    let transport = || AgentError::Transport {
-        source: io::Error::other("reset by peer").into(),
-    };
+    let transport = || AgentError::Transport { source: io::Error::other("reset by peer").into() };
     let events = answer(fails(transport)).await;
     assert_eq!(
         events[3..],
@@ -165,10 +139,7 @@ async fn t20_an_error_in_the_middle_of_the_stream_fails_the_run() {
 async fn a_remote_agents_refusal_is_passed_on_but_not_logged() {
     let log = Log::capture();
     let body = format!("{{\"error\":\"token expired\"}}{}", "x".repeat(1000));
-    let refused = move || AgentError::Status {
-        status: 401,
-        body: body.clone(),
-    };
+    let refused = move || AgentError::Status { status: 401, body: body.clone() };
     let events = answer(fails(refused)).await;
     let message = events[4]["message"].as_str().unwrap();
     let expected = "the agent refused the run: HTTP 401: {\"error\":\"token expired\"}xxx";
@@ -186,14 +157,8 @@ async fn where_a_remote_agent_is_stays_out_of_the_stream() {
         source: io::Error::other("connection refused").into(),
     };
     let events = answer(fails(connect)).await;
-    assert_eq!(
-        events[4],
-        run_error(codes::AGENT_FAILED, "the agent cannot be reached")
-    );
-    assert!(
-        log.text()
-            .contains("cannot connect to http://10.0.0.7:9/agent: connection refused")
-    );
+    assert_eq!(events[4], run_error(codes::AGENT_FAILED, "the agent cannot be reached"));
+    assert!(log.text().contains("cannot connect to http://10.0.0.7:9/agent: connection refused"));
 }
 
 #[tokio::test]
@@ -210,25 +175,15 @@ async fn p11_an_agent_that_was_cancelled_ends_as_cancelled() {
         ]
     );
     // Before the run began there is nothing to finish.
-    let events = answer(then(vec![], || {
-        Box::pin(stream::iter([Err(AgentError::Cancelled)]))
-    }))
-    .await;
-    assert_eq!(
-        events,
-        [run_error(codes::AGENT_FAILED, "the run was cancelled")]
-    );
+    let events =
+        answer(then(vec![], || Box::pin(stream::iter([Err(AgentError::Cancelled)])))).await;
+    assert_eq!(events, [run_error(codes::AGENT_FAILED, "the run was cancelled")]);
 }
 
 #[tokio::test]
 async fn an_event_that_breaks_a_rule_ends_the_run_and_nothing_after_it_goes_out() {
     let log = Log::capture();
-    let agent = emits(vec![
-        started(),
-        text("nobody", "lost"),
-        custom("never"),
-        finished(),
-    ]);
+    let agent = emits(vec![started(), text("nobody", "lost"), custom("never"), finished()]);
     let events = answer(agent).await;
     assert_eq!(types_of(&events), ["RUN_STARTED", "RUN_ERROR"]);
     assert_eq!(events[1]["code"], codes::RULE_BROKEN);
@@ -237,10 +192,7 @@ async fn an_event_that_breaks_a_rule_ends_the_run_and_nothing_after_it_goes_out(
         message.starts_with("the agent broke a rule of the protocol: event 1/messageId: "),
         "{message}"
     );
-    assert!(
-        message.contains("nobody") && message.ends_with("(C-38)"),
-        "{message}"
-    );
+    assert!(message.contains("nobody") && message.ends_with("(C-38)"), "{message}");
     assert!(log.text().contains("C-38"), "{}", log.text());
 }
 
@@ -259,9 +211,7 @@ async fn p9_whatever_is_open_is_closed_innermost_first() {
         StepStarted::new("plan").into(),
         SubagentStarted::new("s", "helper").into(),
         ReasoningStart::new("span").subagent_run_id("s").into(),
-        ReasoningMessageStart::new("thought")
-            .subagent_run_id("s")
-            .into(),
+        ReasoningMessageStart::new("thought").subagent_run_id("s").into(),
         ToolCallStart::new("c", "look").subagent_run_id("s").into(),
         text_start("m"),
     ];
@@ -295,12 +245,7 @@ async fn an_ended_run_gets_no_second_terminal_event() {
     let late = || -> EventStream { Box::pin(stream::iter([Ok(custom("late").into())])) };
     assert_eq!(answer(then(whole.clone(), late)).await, expected);
     let log = log.text();
-    assert_eq!(
-        log.matches("the agent failed after its run had ended")
-            .count(),
-        3,
-        "{log}"
-    );
+    assert_eq!(log.matches("the agent failed after its run had ended").count(), 3, "{log}");
     assert!(log.contains("C-3"), "{log}");
 }
 
@@ -312,13 +257,7 @@ async fn p3_the_agents_own_late_run_error_and_further_runs_are_passed_on() {
     let events = answer(emits(vec![started(), finished(), late, second, end])).await;
     assert_eq!(
         types_of(&events),
-        [
-            "RUN_STARTED",
-            "RUN_FINISHED",
-            "RUN_ERROR",
-            "RUN_STARTED",
-            "RUN_FINISHED"
-        ]
+        ["RUN_STARTED", "RUN_FINISHED", "RUN_ERROR", "RUN_STARTED", "RUN_FINISHED"]
     );
 }
 
@@ -326,10 +265,7 @@ async fn p3_the_agents_own_late_run_error_and_further_runs_are_passed_on() {
 async fn a_second_run_that_is_cut_off_is_ended_too() {
     let second = agui_types::event::RunStarted::new("t", "r2").into();
     let events = answer(emits(vec![started(), finished(), second])).await;
-    assert_eq!(
-        types_of(&events),
-        ["RUN_STARTED", "RUN_FINISHED", "RUN_STARTED", "RUN_ERROR"]
-    );
+    assert_eq!(types_of(&events), ["RUN_STARTED", "RUN_FINISHED", "RUN_STARTED", "RUN_ERROR"]);
 }
 
 #[tokio::test]
@@ -349,15 +285,8 @@ async fn the_agents_stream_is_dropped_at_a_failure_not_at_the_end_of_the_body() 
             unreachable!("a broken stream is not polled again")
         })))
     });
-    let mut body = AgentService::new(agent)
-        .oneshot(post(INPUT))
-        .await
-        .unwrap()
-        .into_body();
-    let chunk = http_body_util::BodyExt::frame(&mut body)
-        .await
-        .unwrap()
-        .unwrap();
+    let mut body = AgentService::new(agent).oneshot(post(INPUT)).await.unwrap().into_body();
+    let chunk = http_body_util::BodyExt::frame(&mut body).await.unwrap().unwrap();
     let chunk = String::from_utf8(chunk.into_data().unwrap().to_vec()).unwrap();
     assert_eq!(types(&chunk), ["RUN_STARTED", "RUN_ERROR"]);
     dropped.try_recv().unwrap();
@@ -374,8 +303,5 @@ async fn a_closure_that_fails_or_panics_ends_its_run_itself() {
 }
 
 fn types_of(events: &[Value]) -> Vec<&str> {
-    events
-        .iter()
-        .map(|event| event["type"].as_str().unwrap())
-        .collect()
+    events.iter().map(|event| event["type"].as_str().unwrap()).collect()
 }

@@ -22,18 +22,12 @@ fn remote(texts: &[&str]) -> impl Agent {
 }
 
 async fn answer(texts: &[&str]) -> Vec<Value> {
-    let response = AgentService::new(remote(texts))
-        .oneshot(post(INPUT))
-        .await
-        .unwrap();
+    let response = AgentService::new(remote(texts)).oneshot(post(INPUT)).await.unwrap();
     events(&body_text(response).await)
 }
 
 fn parsed(texts: &[&str]) -> Vec<Value> {
-    texts
-        .iter()
-        .map(|text| serde_json::from_str(text).unwrap())
-        .collect()
+    texts.iter().map(|text| serde_json::from_str(text).unwrap()).collect()
 }
 
 #[tokio::test]
@@ -60,10 +54,7 @@ async fn p16_undescribed_members_are_stripped_with_a_warning() {
     let snapshot = r#"{"type":"MESSAGES_SNAPSHOT","messages":[{"id":"2","role":"assistant"}]}"#;
     assert_eq!(events, parsed(&[STARTED, custom, snapshot, FINISHED]));
     let log = log.text();
-    assert!(
-        log.contains("path=\"/shiny\"") && log.contains("path=\"/messages/0\""),
-        "{log}"
-    );
+    assert!(log.contains("path=\"/shiny\"") && log.contains("path=\"/messages/0\""), "{log}");
     assert!(!log.contains("s3cret"), "{log}");
 }
 
@@ -79,32 +70,19 @@ async fn c84_retired_shapes_are_translated() {
     .await;
     let id = events[1]["messageId"].as_str().unwrap();
     let span = |name: &str| json!({"type": name, "messageId": id});
-    assert_eq!(
-        events[1..3],
-        [span("REASONING_START"), span("REASONING_END")]
-    );
+    assert_eq!(events[1..3], [span("REASONING_START"), span("REASONING_END")]);
     assert_eq!(events[3], serde_json::from_str::<Value>(FINISHED).unwrap());
-    assert!(
-        log.text().contains("THINKING_START is retired"),
-        "{}",
-        log.text()
-    );
+    assert!(log.text().contains("THINKING_START is retired"), "{}", log.text());
 }
 
 #[tokio::test]
 async fn c28_null_in_an_optional_place_breaks_a_rule() {
-    let events = answer(&[
-        STARTED,
-        r#"{"type":"CUSTOM","name":"a","value":1,"metadata":null}"#,
-    ])
-    .await;
+    let events =
+        answer(&[STARTED, r#"{"type":"CUSTOM","name":"a","value":1,"metadata":null}"#]).await;
     assert_eq!(events.len(), 2);
     assert_eq!(events[1]["code"], codes::RULE_BROKEN);
     let message = events[1]["message"].as_str().unwrap();
-    assert!(
-        message.contains("event 1/metadata") && message.contains("C-28"),
-        "{message}"
-    );
+    assert!(message.contains("event 1/metadata") && message.contains("C-28"), "{message}");
 }
 
 #[tokio::test]
@@ -124,21 +102,11 @@ async fn c43_chunks_go_out_as_they_came() {
 async fn c44_c45_chunks_are_verified_all_the_same() {
     for (chunk, rule) in [
         (r#"{"type":"TEXT_MESSAGE_CHUNK","delta":"whose?"}"#, "C-44"),
-        (
-            r#"{"type":"TEXT_MESSAGE_CHUNK","messageId":"m","role":"user","delta":"!"}"#,
-            "C-45",
-        ),
-        (
-            r#"{"type":"TEXT_MESSAGE_CONTENT","messageId":"m","delta":"!"}"#,
-            "C-38",
-        ),
+        (r#"{"type":"TEXT_MESSAGE_CHUNK","messageId":"m","role":"user","delta":"!"}"#, "C-45"),
+        (r#"{"type":"TEXT_MESSAGE_CONTENT","messageId":"m","delta":"!"}"#, "C-38"),
     ] {
         let first = r#"{"type":"TEXT_MESSAGE_CHUNK","messageId":"m","delta":"Hi"}"#;
-        let texts = if rule == "C-44" {
-            vec![STARTED, chunk]
-        } else {
-            vec![STARTED, first, chunk]
-        };
+        let texts = if rule == "C-44" { vec![STARTED, chunk] } else { vec![STARTED, first, chunk] };
         let events = answer(&texts).await;
         assert_eq!(events.len(), texts.len(), "{events:?}");
         let error = events.last().unwrap();
@@ -148,10 +116,7 @@ async fn c44_c45_chunks_are_verified_all_the_same() {
         );
         let message = error["message"].as_str().unwrap();
         assert!(message.contains(rule), "{message}");
-        assert!(
-            message.contains(&format!("event {}", texts.len() - 1)),
-            "{message}"
-        );
+        assert!(message.contains(&format!("event {}", texts.len() - 1)), "{message}");
     }
 }
 
@@ -178,9 +143,7 @@ async fn p24_what_chunks_left_open_is_not_closed_by_explicit_events() {
     let mut pipeline = agui_stream::Pipeline::for_run("t".into(), "r".into());
     for event in &events {
         let reading = sent(&event.to_string());
-        pipeline
-            .push(reading, &mut Vec::new(), &mut Vec::new())
-            .unwrap();
+        pipeline.push(reading, &mut Vec::new(), &mut Vec::new()).unwrap();
     }
     pipeline.finish().unwrap();
 }
@@ -189,10 +152,7 @@ async fn p24_what_chunks_left_open_is_not_closed_by_explicit_events() {
 async fn a_remote_agent_cannot_fill_the_log() {
     let log = Log::capture();
     let shiny = r#"{"type":"CUSTOM","name":"a","value":1,"shiny":1}"#;
-    let long = format!(
-        r#"{{"type":"CUSTOM","name":"a","value":1,"{}":1}}"#,
-        "long".repeat(9_000)
-    );
+    let long = format!(r#"{{"type":"CUSTOM","name":"a","value":1,"{}":1}}"#, "long".repeat(9_000));
     let mut texts = vec![STARTED, &long];
     texts.extend([shiny; 100]);
     texts.push(FINISHED);

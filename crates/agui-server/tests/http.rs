@@ -55,11 +55,7 @@ struct Client<S> {
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
     fn new(socket: S) -> Self {
-        Self {
-            socket,
-            received: Vec::new(),
-            lingering: false,
-        }
+        Self { socket, received: Vec::new(), lingering: false }
     }
 
     async fn send(&mut self, bytes: impl AsRef<[u8]>) {
@@ -79,11 +75,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
     async fn until(&mut self, end: &str) -> Option<String> {
         loop {
             let end = end.as_bytes();
-            if let Some(at) = self
-                .received
-                .windows(end.len())
-                .position(|bytes| bytes == end)
-            {
+            if let Some(at) = self.received.windows(end.len()).position(|bytes| bytes == end) {
                 let text = self.received.drain(..at + end.len()).collect();
                 return Some(String::from_utf8(text).unwrap());
             }
@@ -117,15 +109,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
     /// The status and body of a refusal.
     async fn refusal(&mut self) -> (String, Value) {
         let head = self.head().await;
-        assert!(
-            head.contains("\r\ncontent-type: application/json\r\n"),
-            "{head}"
-        );
+        assert!(head.contains("\r\ncontent-type: application/json\r\n"), "{head}");
         let status = head.split(' ').nth(1).unwrap().to_owned();
-        let body = match head
-            .lines()
-            .find_map(|line| line.strip_prefix("content-length: "))
-        {
+        let body = match head.lines().find_map(|line| line.strip_prefix("content-length: ")) {
             Some(length) => self.exactly(length.parse().unwrap()).await,
             None => self.chunk().await.unwrap(),
         };
@@ -144,11 +130,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
 
     async fn exactly(&mut self, length: usize) -> String {
         while self.received.len() < length {
-            assert_ne!(
-                self.socket.read_buf(&mut self.received).await.unwrap(),
-                0,
-                "cut off"
-            );
+            assert_ne!(self.socket.read_buf(&mut self.received).await.unwrap(), 0, "cut off");
         }
         String::from_utf8(self.received.drain(..length).collect()).unwrap()
     }
@@ -173,10 +155,7 @@ async fn a_run_over_a_connection_that_stays_open_for_the_next() {
             "x-accel-buffering: no",
             "transfer-encoding: chunked",
         ] {
-            assert!(
-                head.lines().any(|line| line == header),
-                "{header} in {head}"
-            );
+            assert!(head.lines().any(|line| line == header), "{header} in {head}");
         }
         assert_eq!(
             types(&client.stream().await),
@@ -206,11 +185,7 @@ async fn t12_the_head_is_sent_while_the_first_event_is_awaited() {
     for event in [started(), custom("a"), finished()] {
         let name = event.type_name().to_owned();
         sender.send(event).unwrap();
-        assert_eq!(
-            types(&client.chunk().await.unwrap()),
-            [name],
-            "each at once"
-        );
+        assert_eq!(types(&client.chunk().await.unwrap()), [name], "each at once");
     }
     drop(sender);
     assert_eq!(client.chunk().await, None);
@@ -257,10 +232,7 @@ async fn a_client_that_leaves_while_it_sends_its_body_starts_nothing() {
     let mut answer = Vec::new();
     client.socket.read_to_end(&mut answer).await.unwrap();
     let answer = String::from_utf8(answer).unwrap();
-    assert!(
-        answer.is_empty() || answer.contains(codes::BODY_INCOMPLETE),
-        "{answer}"
-    );
+    assert!(answer.is_empty() || answer.contains(codes::BODY_INCOMPLETE), "{answer}");
     drop(client);
 
     let mut client = server.connect().await;
@@ -292,13 +264,7 @@ async fn requests_that_start_no_run() {
     let wrong = r#"{"threadId":"t","runId":"r","messages":[{"id":"m","role":"user","content":7}]}"#;
     let requests: [(&str, &str, &[u8], &str, &str); 7] = [
         ("GET", json, b"", "405", codes::METHOD_NOT_ALLOWED),
-        (
-            "POST",
-            "",
-            INPUT.as_bytes(),
-            "415",
-            codes::UNSUPPORTED_MEDIA_TYPE,
-        ),
+        ("POST", "", INPUT.as_bytes(), "415", codes::UNSUPPORTED_MEDIA_TYPE),
         ("POST", json, b"hello", "400", codes::INVALID_JSON),
         ("POST", json, &invalid, "400", codes::INVALID_UTF8),
         ("POST", json, deep.as_bytes(), "400", codes::NESTED_TOO_DEEP),
@@ -315,21 +281,14 @@ async fn requests_that_start_no_run() {
             .await;
         client.send(body).await;
         let (found, body) = client.refusal().await;
-        assert_eq!(
-            (found.as_str(), &body["error"]["code"]),
-            (status, &code.into()),
-            "{body}"
-        );
+        assert_eq!((found.as_str(), &body["error"]["code"]), (status, &code.into()), "{body}");
         client.refusal_ends().await;
     }
     assert_eq!(runs.load(Ordering::Relaxed), 0);
     // The connection is still good.
     client.post(INPUT).await;
     client.head().await;
-    assert_eq!(
-        types(&client.stream().await),
-        ["RUN_STARTED", "RUN_FINISHED"]
-    );
+    assert_eq!(types(&client.stream().await), ["RUN_STARTED", "RUN_FINISHED"]);
 }
 
 #[tokio::test]
@@ -372,10 +331,7 @@ async fn capabilities_stand_beside_the_agent() {
     let declared = r#"{"identity":{"name":"greeter"}}"#;
     let capabilities = AgentCapabilities::from_json_exact(declared).unwrap();
     let app = Router::new()
-        .nest(
-            "/agents/greeter",
-            router(greeter.with_capabilities(capabilities)),
-        )
+        .nest("/agents/greeter", router(greeter.with_capabilities(capabilities)))
         .nest("/agents/silent", AgentService::new(greeter).into_router())
         .fallback(async || Refusal::new(StatusCode::NOT_FOUND, "NOT_FOUND", "nobody is here"));
     let server = Server::start(app).await;
@@ -383,10 +339,7 @@ async fn capabilities_stand_beside_the_agent() {
     let get = |path: &str| format!("GET {path} HTTP/1.1\r\nhost: x\r\n\r\n");
     client.send(get("/agents/greeter/capabilities")).await;
     let (status, body) = client.refusal().await;
-    assert_eq!(
-        (status.as_str(), body.to_string().as_str()),
-        ("200", declared)
-    );
+    assert_eq!((status.as_str(), body.to_string().as_str()), ("200", declared));
     for (path, status, code) in [
         ("/agents/silent/capabilities", "404", codes::NO_CAPABILITIES),
         ("/agents/silent", "405", codes::METHOD_NOT_ALLOWED),
@@ -394,20 +347,11 @@ async fn capabilities_stand_beside_the_agent() {
     ] {
         client.send(get(path)).await;
         let (found, body) = client.refusal().await;
-        assert_eq!(
-            (found.as_str(), &body["error"]["code"]),
-            (status, &code.into()),
-            "{path}"
-        );
+        assert_eq!((found.as_str(), &body["error"]["code"]), (status, &code.into()), "{path}");
     }
-    client
-        .send("HEAD /agents/greeter/capabilities HTTP/1.1\r\nhost: x\r\n\r\n")
-        .await;
+    client.send("HEAD /agents/greeter/capabilities HTTP/1.1\r\nhost: x\r\n\r\n").await;
     let head = client.head().await;
-    assert!(
-        head.contains(&format!("content-length: {}\r\n", declared.len())),
-        "{head}"
-    );
+    assert!(head.contains(&format!("content-length: {}\r\n", declared.len())), "{head}");
 }
 
 #[tokio::test]
@@ -434,10 +378,7 @@ async fn an_agent_served_here_is_an_agent_there() {
     client.post(INPUT).await;
     client.head().await;
     let body = client.stream().await;
-    assert!(
-        body.contains("the agent refused the run: HTTP 404"),
-        "{body}"
-    );
+    assert!(body.contains("the agent refused the run: HTTP 404"), "{body}");
 }
 
 /// A listener whose connections are pipes in memory, so that how much they hold is known.
@@ -514,11 +455,6 @@ async fn a_raw_agent_that_ends_early_ends_honestly_over_http() {
     client.head().await;
     assert_eq!(
         types(&client.stream().await),
-        [
-            "RUN_STARTED",
-            "TEXT_MESSAGE_START",
-            "TEXT_MESSAGE_END",
-            "RUN_ERROR"
-        ]
+        ["RUN_STARTED", "TEXT_MESSAGE_START", "TEXT_MESSAGE_END", "RUN_ERROR"]
     );
 }

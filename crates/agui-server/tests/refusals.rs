@@ -36,20 +36,13 @@ where
         counted.fetch_add(1, Ordering::Relaxed);
         Box::pin(stream::empty())
     });
-    let response = service(AgentService::new(agent))
-        .oneshot(request)
-        .await
-        .unwrap();
+    let response = service(AgentService::new(agent)).oneshot(request).await.unwrap();
     let status = response.status();
     assert!(status.is_client_error(), "{status}");
     assert_eq!(response.headers()["content-type"], "application/json");
     assert_eq!(response.headers().get("allow").is_some(), status == 405);
     let body = serde_json::from_str(&body_text(response).await).unwrap();
-    assert_eq!(
-        runs.load(Ordering::Relaxed),
-        0,
-        "nothing of a run begins (P-73, T-19)"
-    );
+    assert_eq!(runs.load(Ordering::Relaxed), 0, "nothing of a run begins (P-73, T-19)");
     (status, body)
 }
 
@@ -76,17 +69,8 @@ fn malformed(path: &str, message: &str) -> (StatusCode, Value) {
 
 #[tokio::test]
 async fn t10_another_method_is_refused() {
-    for method in [
-        Method::GET,
-        Method::HEAD,
-        Method::PUT,
-        Method::DELETE,
-        Method::OPTIONS,
-    ] {
-        let request = Request::builder()
-            .method(method)
-            .uri("/")
-            .body(Empty::<Bytes>::new());
+    for method in [Method::GET, Method::HEAD, Method::PUT, Method::DELETE, Method::OPTIONS] {
+        let request = Request::builder().method(method).uri("/").body(Empty::<Bytes>::new());
         let expected = hinted(
             405,
             codes::METHOD_NOT_ALLOWED,
@@ -96,10 +80,7 @@ async fn t10_another_method_is_refused() {
         assert_eq!(refused(|service| service, request.unwrap()).await, expected);
     }
     let get = Request::get("/").body(Empty::<Bytes>::new()).unwrap();
-    let response = AgentService::new(common::emits(vec![]))
-        .oneshot(get)
-        .await
-        .unwrap();
+    let response = AgentService::new(common::emits(vec![])).oneshot(get).await.unwrap();
     assert_eq!(response.headers()["allow"], "POST");
 }
 
@@ -110,13 +91,8 @@ async fn t10_a_content_type_that_is_no_json_is_refused() {
         let message = format!("expected the Content-Type application/json, found {found}");
         hinted(415, codes::UNSUPPORTED_MEDIA_TYPE, &message, hint)
     };
-    let without = Request::post("/")
-        .body(Full::new(Bytes::from(INPUT)))
-        .unwrap();
-    assert_eq!(
-        refused(|service| service, without).await,
-        unsupported("none")
-    );
+    let without = Request::post("/").body(Full::new(Bytes::from(INPUT))).unwrap();
+    assert_eq!(refused(|service| service, without).await, unsupported("none"));
     for form in [
         "text/plain",
         "application/x-www-form-urlencoded",
@@ -127,27 +103,16 @@ async fn t10_a_content_type_that_is_no_json_is_refused() {
         let request = Request::post("/").header("content-type", form);
         let request = request.body(Full::new(Bytes::from(INPUT))).unwrap();
         let expected = unsupported(&format!("{form:?}"));
-        assert_eq!(
-            refused(|service| service, request).await,
-            expected,
-            "{form}"
-        );
+        assert_eq!(refused(|service| service, request).await, expected, "{form}");
     }
 }
 
 #[tokio::test]
 async fn t10_json_by_any_of_its_names_is_taken() {
-    for name in [
-        "application/json",
-        "Application/JSON; charset=UTF-8",
-        "application/x+json",
-    ] {
+    for name in ["application/json", "Application/JSON; charset=UTF-8", "application/x+json"] {
         let request = Request::post("/").header("content-type", name);
         let request = request.body(Full::new(Bytes::from(INPUT))).unwrap();
-        let response = AgentService::new(common::emits(vec![]))
-            .oneshot(request)
-            .await
-            .unwrap();
+        let response = AgentService::new(common::emits(vec![])).oneshot(request).await.unwrap();
         assert_eq!(response.status(), 200, "{name}");
     }
 }
@@ -156,23 +121,14 @@ async fn t10_json_by_any_of_its_names_is_taken() {
 async fn p73_a_body_that_is_no_json_is_refused_naming_the_byte() {
     let invalid = |message: &str| error(400, codes::INVALID_JSON, message);
     for (body, message) in [
-        (
-            "",
-            "the body is not JSON: expected a JSON value, found the end of the text at byte 0",
-        ),
+        ("", "the body is not JSON: expected a JSON value, found the end of the text at byte 0"),
         (
             r#"{"threadId":"#,
             "the body is not JSON: expected a JSON value, found the end of the text at byte 12",
         ),
-        (
-            "threadId=t",
-            "the body is not JSON: expected a JSON value at byte 0",
-        ),
+        ("threadId=t", "the body is not JSON: expected a JSON value at byte 0"),
         // Malformed as well, but it is no JSON in the first place.
-        (
-            r#"{"threadId":7,}"#,
-            "the body is not JSON: expected a member name in quotes at byte 14",
-        ),
+        (r#"{"threadId":7,}"#, "the body is not JSON: expected a member name in quotes at byte 14"),
     ] {
         assert_eq!(refused_body(body).await, invalid(message), "{body}");
     }
@@ -205,10 +161,7 @@ async fn p73_a_body_that_nests_too_deep_is_refused_naming_the_byte() {
         assert_eq!(refused_body(nested(levels)).await, expected, "{levels}");
     }
     let fits = post(nested(MAX_DEPTH - 1));
-    let response = AgentService::new(common::emits(vec![]))
-        .oneshot(fits)
-        .await
-        .unwrap();
+    let response = AgentService::new(common::emits(vec![])).oneshot(fits).await.unwrap();
     assert_eq!(response.status(), 200);
 }
 
@@ -216,11 +169,7 @@ async fn p73_a_body_that_nests_too_deep_is_refused_naming_the_byte() {
 async fn p73_a_malformed_input_is_refused_naming_the_member() {
     for (body, path, message) in [
         ("[]", "", "expected an object, found an array"),
-        (
-            "\"input\"",
-            "",
-            "expected an object, found string \"input\"",
-        ),
+        ("\"input\"", "", "expected an object, found string \"input\""),
         (
             r#"{"runId":"r","messages":[]}"#,
             "/threadId",
@@ -284,21 +233,13 @@ async fn a_body_over_the_limit_is_refused() {
         let service = |agent| AgentService::new(agent).body_limit(limit);
         let announced = || post(INPUT);
         let mut headed = post(INPUT);
-        headed
-            .headers_mut()
-            .insert("content-length", INPUT.len().into());
+        headed.headers_mut().insert("content-length", INPUT.len().into());
         if over == 0 {
             for request in [announced(), headed] {
-                let response = service(common::emits(vec![]))
-                    .oneshot(request)
-                    .await
-                    .unwrap();
+                let response = service(common::emits(vec![])).oneshot(request).await.unwrap();
                 assert_eq!(response.status(), 200);
             }
-            let response = service(common::emits(vec![]))
-                .oneshot(dripping(INPUT))
-                .await
-                .unwrap();
+            let response = service(common::emits(vec![])).oneshot(dripping(INPUT)).await.unwrap();
             assert_eq!(response.status(), 200);
         } else {
             let limited = |service: AgentService| service.body_limit(limit);
@@ -311,22 +252,14 @@ async fn a_body_over_the_limit_is_refused() {
 
 /// A request whose body comes byte by byte, of no announced length.
 fn dripping(body: &'static str) -> Request<impl Body<Data = Bytes, Error = Infallible>> {
-    let bytes = body
-        .as_bytes()
-        .chunks(1)
-        .map(|byte| Ok(Frame::data(Bytes::from_static(byte))));
+    let bytes = body.as_bytes().chunks(1).map(|byte| Ok(Frame::data(Bytes::from_static(byte))));
     let body = StreamBody::new(stream::iter(bytes));
-    Request::post("/")
-        .header("content-type", "application/json")
-        .body(body)
-        .unwrap()
+    Request::post("/").header("content-type", "application/json").body(body).unwrap()
 }
 
 /// A request whose body is announced too large and comes as the test sends it.
-fn announced() -> (
-    mpsc::UnboundedSender<()>,
-    Request<impl Body<Data = Bytes, Error = Infallible>>,
-) {
+fn announced() -> (mpsc::UnboundedSender<()>, Request<impl Body<Data = Bytes, Error = Infallible>>)
+{
     let (sender, mut receiver) = mpsc::unbounded_channel();
     let frames = stream::poll_fn(move |cx| receiver.poll_recv(cx))
         .map(|()| Ok(Frame::data(Bytes::from_static(b"12345"))));
@@ -342,25 +275,12 @@ fn announced() -> (
 async fn a_body_that_is_announced_too_large_is_refused_at_once_and_read_meanwhile() {
     let service = AgentService::new(common::emits(vec![])).body_limit(10);
     let (sender, request) = announced();
-    let response = service
-        .clone()
-        .oneshot(request)
-        .now_or_never()
-        .expect("at once")
-        .unwrap();
+    let response = service.clone().oneshot(request).now_or_never().expect("at once").unwrap();
     assert_eq!(response.status(), 413);
     let mut body = response.into_body();
-    let answer = body
-        .frame()
-        .now_or_never()
-        .expect("at once")
-        .unwrap()
-        .unwrap();
+    let answer = body.frame().now_or_never().expect("at once").unwrap().unwrap();
     assert!(answer.into_data().unwrap().starts_with(b"{\"error\":{"));
-    assert!(
-        body.frame().now_or_never().is_none(),
-        "the body may still come"
-    );
+    assert!(body.frame().now_or_never().is_none(), "the body may still come");
     for _ in 0..3 {
         sender.send(()).unwrap();
     }
@@ -390,40 +310,24 @@ async fn a_body_that_is_announced_too_large_is_refused_at_once_and_read_meanwhil
 
     // Who waits to be told to go on is not waited for.
     let (_sender, mut request) = announced();
-    request
-        .headers_mut()
-        .insert("expect", "100-continue".parse().unwrap());
+    request.headers_mut().insert("expect", "100-continue".parse().unwrap());
     let body = service.oneshot(request).await.unwrap().into_body();
     assert!(body.collect().now_or_never().is_some());
 }
 
 #[tokio::test]
 async fn a_body_that_breaks_off_starts_no_run() {
-    let frames = [
-        Ok(Frame::data(Bytes::from_static(b"{\"thr"))),
-        Err(std::fmt::Error),
-    ];
+    let frames = [Ok(Frame::data(Bytes::from_static(b"{\"thr"))), Err(std::fmt::Error)];
     let body = StreamBody::new(stream::iter(frames));
-    let request = Request::post("/")
-        .header("content-type", "application/json")
-        .body(body)
-        .unwrap();
-    let expected = error(
-        400,
-        codes::BODY_INCOMPLETE,
-        "the body broke off after 5 bytes",
-    );
+    let request = Request::post("/").header("content-type", "application/json").body(body).unwrap();
+    let expected = error(400, codes::BODY_INCOMPLETE, "the body broke off after 5 bytes");
     assert_eq!(refused(|service| service, request).await, expected);
 }
 
 #[tokio::test]
 async fn capabilities_are_declared_as_json_or_not_at_all() {
     let get = |method: Method| {
-        Request::builder()
-            .method(method)
-            .uri("/")
-            .body(Empty::<Bytes>::new())
-            .unwrap()
+        Request::builder().method(method).uri("/").body(Empty::<Bytes>::new()).unwrap()
     };
     let ask = async |agent: AgentService, method: Method| {
         let response = agent.capabilities().oneshot(get(method)).await.unwrap();
@@ -442,15 +346,9 @@ async fn capabilities_are_declared_as_json_or_not_at_all() {
     assert_eq!(ask(talkative(), Method::GET).await, (200, None, declared));
     // C-91
     let (status, _, body) = ask(silent(), Method::GET).await;
-    assert_eq!(
-        (status, &body["error"]["code"]),
-        (404, &json!(codes::NO_CAPABILITIES))
-    );
+    assert_eq!((status, &body["error"]["code"]), (404, &json!(codes::NO_CAPABILITIES)));
     let (status, allow, body) = ask(silent(), Method::POST).await;
-    assert_eq!(
-        (status, &body["error"]["code"]),
-        (405, &json!(codes::METHOD_NOT_ALLOWED))
-    );
+    assert_eq!((status, &body["error"]["code"]), (405, &json!(codes::METHOD_NOT_ALLOWED)));
     assert_eq!(allow.unwrap(), "GET, HEAD");
 }
 
@@ -471,11 +369,7 @@ async fn an_agent_that_panics_while_it_declares_itself_is_answered_for() {
         }
     }
     let get = Request::get("/").body(Empty::<Bytes>::new()).unwrap();
-    let response = AgentService::new(Panics)
-        .capabilities()
-        .oneshot(get)
-        .await
-        .unwrap();
+    let response = AgentService::new(Panics).capabilities().oneshot(get).await.unwrap();
     assert_eq!(response.status(), 500);
     assert!(body_text(response).await.contains(codes::AGENT_PANIC));
 }

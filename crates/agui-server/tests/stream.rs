@@ -53,9 +53,7 @@ fn ready(body: &mut (impl Body<Data = Bytes> + Unpin)) -> String {
 async fn t12_the_head_of_a_run() {
     let service = AgentService::new(emits(vec![started(), finished()]));
     let mut request = post(INPUT);
-    request
-        .headers_mut()
-        .insert("accept", "application/json;q=0.1".parse().unwrap());
+    request.headers_mut().insert("accept", "application/json;q=0.1".parse().unwrap());
     let response = service.oneshot(request).await.unwrap();
     assert_eq!(response.status(), 200);
     let mut head: Vec<(&str, &str)> = response
@@ -76,11 +74,7 @@ async fn t12_the_head_of_a_run() {
 
 #[tokio::test]
 async fn t12_the_head_comes_before_the_first_event() {
-    let agent = raw(|_| {
-        Box::pin(stream::poll_fn(|_| {
-            unreachable!("polled before the body is")
-        }))
-    });
+    let agent = raw(|_| Box::pin(stream::poll_fn(|_| unreachable!("polled before the body is"))));
     let response = AgentService::new(agent).oneshot(post(INPUT)).await.unwrap();
     assert_eq!(response.status(), 200);
 }
@@ -104,20 +98,13 @@ async fn t13_pretty_printed_json_inside_an_event_does_not_break_the_framing() {
     let agent = emits(vec![started(), event, finished()]);
     let response = AgentService::new(agent).oneshot(post(INPUT)).await.unwrap();
     let events = events(&body_text(response).await);
-    assert_eq!(
-        events[1]["event"],
-        serde_json::json!({"a": [1, 2], "b": "\n\n"})
-    );
+    assert_eq!(events[1]["event"], serde_json::json!({"a": [1, 2], "b": "\n\n"}));
 }
 
 #[tokio::test]
 async fn events_that_are_ready_share_a_chunk_and_nothing_waits() {
     let (sender, agent) = fed();
-    let mut body = AgentService::new(agent)
-        .oneshot(post(INPUT))
-        .await
-        .unwrap()
-        .into_body();
+    let mut body = AgentService::new(agent).oneshot(post(INPUT)).await.unwrap().into_body();
     assert!(poll(&mut body).is_pending());
     sender.send(started()).unwrap();
     assert_eq!(types(&ready(&mut body)), ["RUN_STARTED"]);
@@ -125,10 +112,7 @@ async fn events_that_are_ready_share_a_chunk_and_nothing_waits() {
     for event in [custom("a"), custom("b"), finished()] {
         sender.send(event).unwrap();
     }
-    assert_eq!(
-        types(&ready(&mut body)),
-        ["CUSTOM", "CUSTOM", "RUN_FINISHED"]
-    );
+    assert_eq!(types(&ready(&mut body)), ["CUSTOM", "CUSTOM", "RUN_FINISHED"]);
     assert!(poll(&mut body).is_pending());
     drop(sender);
     // T-18, and asked again it is still over.
@@ -139,36 +123,20 @@ async fn events_that_are_ready_share_a_chunk_and_nothing_waits() {
 #[tokio::test]
 async fn an_event_larger_than_a_chunk_goes_out_whole() {
     let large = "x".repeat(300_000);
-    let agent = emits(vec![
-        started(),
-        common::text_start("m"),
-        text("m", &large),
-        text("m", "!"),
-    ]);
-    let mut body = AgentService::new(agent)
-        .oneshot(post(INPUT))
-        .await
-        .unwrap()
-        .into_body();
+    let agent = emits(vec![started(), common::text_start("m"), text("m", &large), text("m", "!")]);
+    let mut body = AgentService::new(agent).oneshot(post(INPUT)).await.unwrap().into_body();
     let chunk = ready(&mut body);
     assert_eq!(types(&chunk).len(), 3);
     assert_eq!(events(&chunk)[2]["delta"], large);
     let rest = body.collect().await.unwrap().to_bytes();
     let rest = String::from_utf8(rest.to_vec()).unwrap();
-    assert_eq!(
-        types(&rest),
-        ["TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_END", "RUN_ERROR"]
-    );
+    assert_eq!(types(&rest), ["TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_END", "RUN_ERROR"]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn t17_a_comment_after_exactly_15_seconds_of_silence() {
     let (sender, agent) = fed();
-    let mut body = AgentService::new(agent)
-        .oneshot(post(INPUT))
-        .await
-        .unwrap()
-        .into_body();
+    let mut body = AgentService::new(agent).oneshot(post(INPUT)).await.unwrap().into_body();
     assert!(poll(&mut body).is_pending());
     advance(Duration::from_millis(14_999)).await;
     assert!(poll(&mut body).is_pending());
@@ -238,11 +206,7 @@ async fn the_agent_is_polled_by_the_body_alone() {
         });
         Box::pin(stream::iter([Ok(started().into())]).chain(endless))
     });
-    let mut body = AgentService::new(agent)
-        .oneshot(post(INPUT))
-        .await
-        .unwrap()
-        .into_body();
+    let mut body = AgentService::new(agent).oneshot(post(INPUT)).await.unwrap().into_body();
     assert_eq!(polls.load(Ordering::Relaxed), 0);
     let mut total = 0;
     for _ in 0..10 {
@@ -250,28 +214,16 @@ async fn the_agent_is_polled_by_the_body_alone() {
         assert!(chunk.len() < 18 * 1024, "{}", chunk.len());
         total += types(&chunk).len();
     }
-    assert_eq!(
-        polls.load(Ordering::Relaxed) + 1,
-        total,
-        "nothing is taken that is not sent"
-    );
+    assert_eq!(polls.load(Ordering::Relaxed) + 1, total, "nothing is taken that is not sent");
 }
 
 #[tokio::test]
 async fn c31_what_is_open_goes_out_as_it_came() {
     let metadata = r#"{"type":"CUSTOM","name":"x","value":null,"metadata":{"k":null,"n":1.10}}"#;
     let agent = raw(move |_| {
-        let items: [Item; 3] = [
-            Ok(started().into()),
-            Ok(sent(metadata)),
-            Ok(finished().into()),
-        ];
+        let items: [Item; 3] = [Ok(started().into()), Ok(sent(metadata)), Ok(finished().into())];
         Box::pin(stream::iter(items))
     });
     let response = AgentService::new(agent).oneshot(post(INPUT)).await.unwrap();
-    assert!(
-        body_text(response)
-            .await
-            .contains(&format!("data: {metadata}\n\n"))
-    );
+    assert!(body_text(response).await.contains(&format!("data: {metadata}\n\n")));
 }

@@ -41,11 +41,7 @@ pub type Item = Result<Reading<Event>, AgentError>;
 /// An agent that emits these events and stops.
 pub fn emits(events: Vec<Event>) -> impl Agent {
     raw(move |_| {
-        let items: Vec<Item> = events
-            .iter()
-            .cloned()
-            .map(|event| Ok(event.into()))
-            .collect();
+        let items: Vec<Item> = events.iter().cloned().map(|event| Ok(event.into())).collect();
         Box::pin(futures_util::stream::iter(items))
     })
 }
@@ -90,9 +86,7 @@ pub fn events(body: &str) -> Vec<Value> {
     let mut rest = body;
     let mut events = Vec::new();
     while let Some((frame, after)) = rest.split_once("\n\n") {
-        let data = frame
-            .strip_prefix("data: ")
-            .unwrap_or_else(|| panic!("{frame}"));
+        let data = frame.strip_prefix("data: ").unwrap_or_else(|| panic!("{frame}"));
         assert!(!data.contains(['\n', '\r']), "one line: {data}");
         events.push(serde_json::from_str(data).unwrap());
         rest = after;
@@ -103,10 +97,7 @@ pub fn events(body: &str) -> Vec<Value> {
 
 /// The types of the events of a body.
 pub fn types(body: &str) -> Vec<String> {
-    events(body)
-        .iter()
-        .map(|event| event["type"].as_str().unwrap().to_owned())
-        .collect()
+    events(body).iter().map(|event| event["type"].as_str().unwrap().to_owned()).collect()
 }
 
 /// What this thread logs until it is dropped.
@@ -124,10 +115,7 @@ impl Log {
             .with_max_level(tracing::Level::TRACE)
             .with_writer(move || writer.clone())
             .finish();
-        Self {
-            text,
-            _guard: tracing::subscriber::set_default(subscriber),
-        }
+        Self { text, _guard: tracing::subscriber::set_default(subscriber) }
     }
 
     pub fn text(&self) -> String {
