@@ -1,0 +1,147 @@
+//! The command line: every argument and every environment variable, defined once, with its help.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use agui_stream::PeerVersion;
+use clap::{Args, Parser, Subcommand, builder::styling::AnsiColor, builder::styling::Styles};
+
+const STYLES: Styles = Styles::styled()
+    .header(AnsiColor::Green.on_default().bold())
+    .usage(AnsiColor::Green.on_default().bold())
+    .literal(AnsiColor::Cyan.on_default().bold())
+    .placeholder(AnsiColor::Cyan.on_default());
+
+const EXAMPLES: &str = "\
+Examples:
+  agui serve
+  agui run http://127.0.0.1:4100/agents/demo help
+";
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0  completed: the run finished
+  1  failed: the agent reported an error (RUN_ERROR)
+  2  usage error: nothing was sent
+  3  interrupted: the run stopped to ask something
+  4  cancelled: by the agent, or with Ctrl-C
+  5  truncated: the stream ended before the run did
+  6  rejected: the stream breaks the protocol's rules, or the input does and was not sent
+  7  connection or HTTP error
+";
+
+const RUN_EXAMPLES: &str = "\
+Examples:
+  agui run http://127.0.0.1:4100/agents/demo hello
+  agui run URL \"What is new?\" --header \"Authorization: Bearer $TOKEN\" --state @state.json
+  agui run URL --input input.json --json --result result.json
+";
+
+/// The AG-UI protocol on the command line: an agent to talk to, and a client to talk with.
+#[derive(Debug, Parser)]
+#[command(name = "agui", version, styles = STYLES, after_help = EXAMPLES)]
+#[command(max_term_width = 100)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+
+    /// What to log to standard error: a level (error, warn, info, debug, trace), or a filter such as
+    /// `agui_server=debug`
+    #[arg(long, global = true, env = "AGUI_LOG", default_value = "warn", value_name = "FILTER")]
+    pub(crate) log: String,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Serve(ServeArgs),
+    Run(RunArgs),
+}
+
+/// Serve the demo agent, and a web page to talk to it
+#[derive(Debug, Args)]
+#[command(
+    after_help = "SIGINT or SIGTERM cancels the runs that are going on, and ends the server \
+    once they have said so. A second signal ends it at once."
+)]
+pub(crate) struct ServeArgs {
+    /// Where to listen; port 0 lets the system choose one
+    #[arg(long, env = "AGUI_LISTEN", default_value = "127.0.0.1:4100", value_name = "ADDR:PORT")]
+    pub(crate) listen: SocketAddr,
+
+    /// A web origin that may call the agents from a browser, such as https://app.example; pages
+    /// served from this machine (localhost, 127.0.0.1, [::1]) always may. Can be repeated
+    #[arg(long, value_name = "ORIGIN")]
+    pub(crate) allow_origin: Vec<String>,
+
+    /// Seconds of silence after which a comment keeps the connection alive; 0 sends none
+    #[arg(long, default_value = "15", value_name = "SECONDS", value_parser = seconds)]
+    pub(crate) keep_alive: Duration,
+}
+
+/// Run an agent once and print its answer as it streams
+///
+/// The assistant's text goes to standard output. What else happens (tool calls, steps, interrupts)
+/// is told in one line each on standard error, when that is a terminal or with --verbose. The first
+/// Ctrl-C cancels the run, a second one ends the program at once.
+#[derive(Debug, Args)]
+#[command(after_help = EXIT_CODES, after_long_help = format!("{RUN_EXAMPLES}\n{EXIT_CODES}"))]
+pub(crate) struct RunArgs {
+    /// The agent's URL
+    pub(crate) url: String,
+
+    /// What to say: appended to the messages as a user message
+    #[arg(required_unless_present = "input")]
+    pub(crate) message: Option<String>,
+
+    /// A whole run input as JSON, from a file or from standard input (-); or the result file of an
+    /// earlier run, to go on with its thread. A missing threadId or runId is minted, the other
+    /// options and MESSAGE are put on top. With a member openInterrupts, as result files have it,
+    /// nothing is sent unless `resume` answers all of them
+    #[arg(long, value_name = "FILE")]
+    pub(crate) input: Option<PathBuf>,
+
+    /// The thread to go on with [default: a new one]
+    #[arg(long, value_name = "ID")]
+    pub(crate) thread: Option<String>,
+
+    /// The shared state as JSON, or @FILE to read it from
+    #[arg(long, value_name = "JSON")]
+    pub(crate) state: Option<String>,
+
+    /// A header to send with the request. Can be repeated
+    #[arg(long, value_name = "NAME: VALUE")]
+    pub(crate) header: Vec<String>,
+
+    /// The newest version that the agent is known to speak, such as 0.0.39 or 1.0: what it cannot
+    /// take is reshaped or left out [default: the current one]
+    #[arg(long, value_name = "VERSION")]
+    pub(crate) max_protocol_version: Option<PeerVersion>,
+
+    /// Print every event as one line of JSON on standard output, in place of the text
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Write what the run came to into FILE as one JSON object, however it ends
+    #[arg(long, value_name = "FILE")]
+    pub(crate) result: Option<PathBuf>,
+
+    /// Tell what happens beside the text also when standard error is no terminal
+    #[arg(long, short)]
+    pub(crate) verbose: bool,
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse::<f64>().ok().and_then(|it| Duration::try_from_secs_f64(it).ok());
+    seconds.ok_or_else(|| "expected a number of seconds such as 15 or 0.5".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_definitions_agree_with_each_other() {
+        super::Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,99 @@
+//! Which web pages may call the agents.
+
+use axum::http::uri::{Authority, Scheme};
+use axum::http::{HeaderValue, Uri};
+
+use crate::failure::Failure;
+
+/// The web origins that are let in: those of this machine, and those that were named.
+#[derive(Clone, Debug)]
+pub(super) struct Origins(Vec<HeaderValue>);
+
+impl Origins {
+    /// Fails where one is no origin as browsers send it.
+    pub(super) fn new(named: &[String]) -> Result<Self, Failure> {
+        let origins = named.iter().map(|name| {
+            let authority = authority(name.as_bytes()).map(|authority| authority.to_string());
+            let origin = authority.filter(|authority| name.ends_with(&format!("://{authority}")));
+            let value = origin.and_then(|_| HeaderValue::from_str(&name.to_ascii_lowercase()).ok());
+            value.ok_or_else(|| {
+                Failure::usage(format!("{name:?} is no web origin"))
+                    .hint("give scheme, host and port alone: --allow-origin https://app.example")
+            })
+        });
+        origins.collect::<Result<_, _>>().map(Self)
+    }
+
+    /// Whether a page of this origin may call.
+    pub(super) fn allow(&self, origin: &HeaderValue) -> bool {
+        self.0.contains(origin) || authority(origin.as_bytes()).is_some_and(|a| is_loopback(&a))
+    }
+}
+
+/// Host and port of an origin; `None` where it is none, such as `null`.
+fn authority(origin: &[u8]) -> Option<Authority> {
+    let uri = Uri::try_from(origin).ok()?.into_parts();
+    let web = uri.scheme.is_some_and(|scheme| scheme == Scheme::HTTP || scheme == Scheme::HTTPS);
+    let authority = uri.authority.filter(|authority| !authority.as_str().contains('@'))?;
+    web.then_some(authority)
+}
+
+fn is_loopback(authority: &Authority) -> bool {
+    matches!(authority.host(), "localhost" | "127.0.0.1" | "[::1]")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn allowed(named: &[&str], origin: &'static str) -> bool {
+        let named: Vec<String> = named.iter().map(|name| (*name).into()).collect();
+        Origins::new(&named).unwrap().allow(&HeaderValue::from_static(origin))
+    }
+
+    #[test]
+    fn pages_of_this_machine_are_let_in() {
+        for origin in [
+            "http://localhost",
+            "http://localhost:3000",
+            "https://127.0.0.1:8443",
+            "http://[::1]:5173",
+        ] {
+            assert!(allowed(&[], origin), "{origin}");
+        }
+    }
+
+    #[test]
+    fn other_pages_are_let_in_where_they_are_named() {
+        assert!(allowed(&["https://app.example"], "https://app.example"));
+        assert!(allowed(&["https://a.example", "http://App.example:81"], "http://app.example:81"));
+        for origin in [
+            "https://app.example",
+            "null",
+            "http://localhost.evil.example",
+            "http://evil.example/http://localhost",
+            "http://localhost@evil.example",
+            "http://localhost:80@evil.example",
+            "http://127.0.0.1.evil.example",
+            "http://127.0.0.2",
+            "file://localhost",
+            "localhost",
+            "",
+        ] {
+            assert!(!allowed(&[], origin), "{origin}");
+        }
+        for origin in ["http://app.example", "https://app.example:444", "https://b.app.example"] {
+            assert!(!allowed(&["https://app.example"], origin), "{origin}");
+        }
+    }
+
+    #[test]
+    fn what_no_browser_sends_is_refused() {
+        for name in
+            ["*", "app.example", "https://app.example/", "https://app.example/path", "null", ""]
+        {
+            let refused = Origins::new(&[name.into()]).unwrap_err();
+            assert!(refused.to_string().contains("no web origin"), "{name}");
+        }
+    }
+}

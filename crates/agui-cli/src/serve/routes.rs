@@ -1,0 +1,121 @@
+//! What is served where.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use agui_agent::{Agent, BoxFuture, CancellationToken, EventStream, RunContext};
+use agui_server::{AgentService, Refusal};
+use agui_types::{AgentCapabilities, RunAgentInput};
+use axum::Router;
+use axum::extract::{Path, Request};
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderValue, Method, StatusCode, Uri};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{any, get};
+use serde::Serialize;
+use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
+
+use super::origin::Origins;
+use super::page::page;
+use crate::demo;
+
+/// Where the demo agent is.
+pub(super) const DEMO: &str = "/agents/demo";
+
+/// How long a browser may remember what it was allowed.
+const PREFLIGHT: Duration = Duration::from_secs(600);
+
+/// Everything that is served. Once `shutdown` is cancelled, so are the runs.
+pub(super) fn router(
+    origins: Origins,
+    keep_alive: Duration,
+    shutdown: CancellationToken,
+) -> Router {
+    let demo = Arc::new(UntilShutdown { agent: demo::agent(), shutdown });
+    let service = AgentService::new(Arc::clone(&demo)).keep_alive(keep_alive);
+    Router::new()
+        .route("/", get(page))
+        .route("/health", get(async || as_json(&BTreeMap::from([("status", "ok")]))))
+        .route("/agents", get(move || agents(Arc::clone(&demo))))
+        .route_service("/agents/demo/capabilities", service.capabilities())
+        .route_service(DEMO, service)
+        .route("/agents/{agent}", any(unknown_agent))
+        .route("/agents/{agent}/capabilities", any(unknown_agent))
+        .fallback(nothing_here)
+        .method_not_allowed_fallback(only_get)
+        .layer(cors(origins))
+        .layer(middleware::from_fn(log))
+}
+
+/// An agent whose runs are cancelled when the server stops.
+struct UntilShutdown<A> {
+    agent: A,
+    shutdown: CancellationToken,
+}
+
+impl<A: Agent> Agent for UntilShutdown<A> {
+    fn run(&self, input: RunAgentInput, context: RunContext) -> EventStream {
+        self.agent.run(input, context.with_cancel(self.shutdown.child_token()))
+    }
+
+    fn capabilities(&self) -> BoxFuture<'_, Option<AgentCapabilities>> {
+        self.agent.capabilities()
+    }
+}
+
+/// `GET /agents`: who is there, and what they declare.
+async fn agents(demo: Arc<impl Agent>) -> impl IntoResponse {
+    #[derive(Serialize)]
+    struct Listed {
+        id: &'static str,
+        path: &'static str,
+        capabilities: Option<AgentCapabilities>,
+    }
+    let demo = Listed { id: "demo", path: DEMO, capabilities: demo.capabilities().await };
+    as_json(&BTreeMap::from([("agents", [demo])]))
+}
+
+fn as_json<T: Serialize>(value: &T) -> impl IntoResponse + use<T> {
+    // Protocol types and texts: writing them cannot fail.
+    let text = serde_json::to_string(value).unwrap_or_default();
+    ([(CONTENT_TYPE, "application/json")], text)
+}
+
+async fn unknown_agent(Path(agent): Path<String>) -> Refusal {
+    let message = format!("there is no agent {agent:?} here");
+    Refusal::new(StatusCode::NOT_FOUND, "UNKNOWN_AGENT", message)
+        .hint("GET /agents lists the agents")
+}
+
+async fn nothing_here(uri: Uri) -> Refusal {
+    let message = format!("there is nothing at {}", uri.path());
+    Refusal::new(StatusCode::NOT_FOUND, "NOT_FOUND", message)
+        .hint(format!("the page is at /, the agents are listed at /agents, one is at {DEMO}"))
+}
+
+async fn only_get(uri: Uri) -> Refusal {
+    let message = format!("only GET is answered at {}", uri.path());
+    Refusal::new(StatusCode::METHOD_NOT_ALLOWED, "METHOD_NOT_ALLOWED", message)
+}
+
+/// Which web pages may call, and how: any header of theirs, `Authorization` included.
+fn cors(origins: Origins) -> CorsLayer {
+    let allowed = AllowOrigin::predicate(move |origin: &HeaderValue, _| origins.allow(origin));
+    CorsLayer::new()
+        .allow_origin(allowed)
+        .allow_methods([Method::GET, Method::POST])
+        .allow_headers(AllowHeaders::mirror_request())
+        .max_age(PREFLIGHT)
+}
+
+/// A line a request: what was asked for and how it was answered, nothing of what was said.
+async fn log(request: Request, next: Next) -> Response {
+    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+    let came = Instant::now();
+    let response = next.run(request).await;
+    let (status, milliseconds) = (response.status().as_u16(), came.elapsed().as_millis());
+    tracing::info!(%method, path, status, milliseconds, "answered");
+    response
+}
