@@ -114,10 +114,7 @@ impl<A: Agent> Agent for Declared<A> {
 pub trait AgentExt: Agent + Sized {
     /// The agent with this declaration in place of its own.
     fn with_capabilities(self, capabilities: AgentCapabilities) -> Declared<Self> {
-        Declared {
-            agent: self,
-            capabilities,
-        }
+        Declared { agent: self, capabilities }
     }
 }
 

@@ -96,10 +96,8 @@ impl Delivery {
 
     /// Takes over what the pipeline gave for one step, warnings first.
     fn collect(&mut self, judged: Result<(), Fault>) {
-        self.ready
-            .extend(self.warnings.drain(..).map(Delivered::Warning));
-        self.ready
-            .extend(self.events.drain(..).map(Delivered::Event));
+        self.ready.extend(self.warnings.drain(..).map(Delivered::Warning));
+        self.ready.extend(self.events.drain(..).map(Delivered::Event));
         if let Err(fault) = judged {
             self.stop(fault.into());
         }
@@ -128,9 +126,7 @@ impl Stream for Delivery {
             };
             match next {
                 Some(Ok(reading)) => {
-                    let judged = this
-                        .pipeline
-                        .push(reading, &mut this.events, &mut this.warnings);
+                    let judged = this.pipeline.push(reading, &mut this.events, &mut this.warnings);
                     this.collect(judged);
                 }
                 Some(Err(error)) => this.stop(error.into()),
@@ -146,8 +142,6 @@ impl Stream for Delivery {
 
 impl std::fmt::Debug for Delivery {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Delivery")
-            .field("pipeline", &self.pipeline)
-            .finish_non_exhaustive()
+        f.debug_struct("Delivery").field("pipeline", &self.pipeline).finish_non_exhaustive()
     }
 }

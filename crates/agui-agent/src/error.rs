@@ -24,10 +24,7 @@ impl RunFailure {
     /// A failure without a code.
     #[must_use]
     pub fn new(message: impl Into<String>) -> Self {
-        Self {
-            message: message.into(),
-            code: None,
-        }
+        Self { message: message.into(), code: None }
     }
 
     /// The failure with a code.

@@ -14,11 +14,8 @@ struct Script {
 
 impl Agent for Script {
     fn run(&self, _: RunAgentInput, _: RunContext) -> EventStream {
-        let events: Vec<_> = self
-            .events
-            .iter()
-            .map(|text| Event::from_json_tolerant(text).unwrap())
-            .collect();
+        let events: Vec<_> =
+            self.events.iter().map(|text| Event::from_json_tolerant(text).unwrap()).collect();
         let error = self.error.map(|error| Err(error()));
         Box::pin(stream::iter(events.into_iter().map(Ok).chain(error)))
     }
@@ -75,10 +72,7 @@ async fn shorthand_is_expanded_and_what_is_not_described_is_stripped() {
 async fn everything_before_a_fault_is_delivered() {
     // C-12, C-38
     let content = r#"{"type":"TEXT_MESSAGE_CONTENT","messageId":"ghost","delta":"x"}"#;
-    let agent = Script {
-        events: vec![STARTED, content, FINISHED],
-        error: None,
-    };
+    let agent = Script { events: vec![STARTED, content, FINISHED], error: None };
     let (seen, error) = delivered(&agent).await;
     assert_eq!(seen, ["RUN_STARTED"]);
     match error {
@@ -95,39 +89,22 @@ async fn everything_before_a_fault_is_delivered() {
 #[tokio::test]
 async fn a_stream_without_a_terminal_event_is_truncated() {
     // C-14, C-15, T-9
-    let (seen, error) = delivered(&Script {
-        events: vec![STARTED],
-        error: None,
-    })
-    .await;
+    let (seen, error) = delivered(&Script { events: vec![STARTED], error: None }).await;
     assert_eq!(seen, ["RUN_STARTED"]);
     assert_eq!(error.unwrap().class(), "truncated");
-    let (seen, error) = delivered(&Script {
-        events: vec![],
-        error: None,
-    })
-    .await;
+    let (seen, error) = delivered(&Script { events: vec![], error: None }).await;
     assert!(seen.is_empty());
     assert_eq!(error.unwrap().class(), "truncated");
 }
 
 #[tokio::test]
 async fn an_agents_error_comes_after_its_events() {
-    let refused = || AgentError::Status {
-        status: 503,
-        body: "later".into(),
-    };
-    let agent = Script {
-        events: vec![STARTED],
-        error: Some(refused),
-    };
+    let refused = || AgentError::Status { status: 503, body: "later".into() };
+    let agent = Script { events: vec![STARTED], error: Some(refused) };
     let (seen, error) = delivered(&agent).await;
     assert_eq!(seen, ["RUN_STARTED"]);
     let error = error.unwrap();
-    assert_eq!(
-        (error.class(), error.to_string().as_str()),
-        ("http", "HTTP 503: later")
-    );
+    assert_eq!((error.class(), error.to_string().as_str()), ("http", "HTTP 503: later"));
 }
 
 #[tokio::test]

@@ -31,9 +31,7 @@ async fn whole(stream: EventStream) -> Vec<Event> {
     let events: Vec<Event> = stream.map(|event| event.unwrap().value).collect().await;
     let mut verifier = Verifier::for_run("thread".into(), "run".into());
     for event in &events {
-        verifier
-            .push(event)
-            .unwrap_or_else(|fault| panic!("{fault}: {events:#?}"));
+        verifier.push(event).unwrap_or_else(|fault| panic!("{fault}: {events:#?}"));
     }
     verifier.finish().unwrap();
     assert!(matches!(events[0], Event::RunStarted(_)), "P-1");
@@ -131,13 +129,7 @@ async fn handles_may_be_open_at_the_same_time_and_close_when_dropped() {
     assert_eq!(subagent.unwrap().code.as_deref(), Some(Subagent::DROPPED));
     // P-61: what a subagent emits carries its id, from its start to its end.
     let id = &subagent.unwrap().subagent_run_id;
-    assert_eq!(
-        events
-            .iter()
-            .filter(|event| event.attribution() == Some(id))
-            .count(),
-        3
-    );
+    assert_eq!(events.iter().filter(|event| event.attribution() == Some(id)).count(), 3);
 }
 
 #[tokio::test]
@@ -155,10 +147,7 @@ async fn calls_left_open_are_named_when_the_run_finishes() {
     }
     let events = whole(start(&agent)).await;
     let outcome = finished(&events).outcome.as_ref().unwrap();
-    assert_eq!(
-        outcome.to_json(),
-        r#"{"type":"success","pendingToolCallIds":["c1","c3"]}"#
-    );
+    assert_eq!(outcome.to_json(), r#"{"type":"success","pendingToolCallIds":["c1","c3"]}"#);
 }
 
 #[tokio::test]
@@ -175,11 +164,7 @@ async fn a_run_may_stop_to_ask() {
     let Some(RunFinishedOutcome::Interrupt(outcome)) = &finished(&events).outcome else {
         panic!("{events:?}")
     };
-    let asked: Vec<_> = outcome
-        .interrupts
-        .iter()
-        .map(|asked| asked.id.as_str())
-        .collect();
+    let asked: Vec<_> = outcome.interrupts.iter().map(|asked| asked.id.as_str()).collect();
     assert_eq!(asked, ["i2", "i1"]);
     assert_eq!(outcome.interrupts[1].message.as_deref(), Some("second"));
 }
@@ -196,14 +181,8 @@ async fn result_and_usage_are_part_of_the_end() {
         Ok(())
     }
     let events = whole(start(&agent)).await;
-    assert_eq!(
-        finished(&events).result.as_ref().unwrap().as_str(),
-        r#"{"answer":42}"#
-    );
-    assert_eq!(
-        finished(&events).usage.as_ref().unwrap()[0].input_tokens,
-        Some(3u32.into())
-    );
+    assert_eq!(finished(&events).result.as_ref().unwrap().as_str(), r#"{"answer":42}"#);
+    assert_eq!(finished(&events).usage.as_ref().unwrap()[0].input_tokens, Some(3u32.into()));
 }
 
 #[tokio::test]
@@ -230,10 +209,7 @@ async fn a_panic_ends_the_run_and_its_text_stays_inside() {
         panic!("secret detail");
     }
     let events = whole(start(&agent)).await;
-    assert_eq!(
-        error_code(&events),
-        ("the agent panicked", Some(AGENT_PANIC))
-    );
+    assert_eq!(error_code(&events), ("the agent panicked", Some(AGENT_PANIC)));
 
     let early = |_: Run| -> std::future::Ready<AgentResult> { panic!("before the first await") };
     assert_eq!(error_code(&whole(start(&early)).await).1, Some(AGENT_PANIC));
@@ -418,15 +394,11 @@ mod random {
                         0 => owner.text().await.map(Handle::Text),
                         1 => owner.tool_call("t").await.map(Handle::Call),
                         2 => owner.reasoning().await.map(Handle::Span),
-                        3 => owner
-                            .step(format!("s{}", held.len() % 3))
-                            .await
-                            .map(Handle::Step),
+                        3 => owner.step(format!("s{}", held.len() % 3)).await.map(Handle::Step),
                         4 => owner.subagent("sub").await.map(Handle::Subagent),
-                        5 => owner
-                            .activity("a", &serde_json::json!({}))
-                            .await
-                            .map(Handle::Activity),
+                        5 => {
+                            owner.activity("a", &serde_json::json!({})).await.map(Handle::Activity)
+                        }
                         _ => match held.iter().rev().find_map(|handle| match handle {
                             Handle::Span(span) => Some(span),
                             _ => None,
@@ -474,9 +446,8 @@ mod random {
                 Act::End(_) | Act::Drop(_) => {}
                 Act::State => run.state_delta(JsonPatch::default()).await?,
                 Act::Reopen(id) => {
-                    let reopened = run
-                        .open_text(TextMessageStart::new(format!("m{}", id % 4)))
-                        .await;
+                    let reopened =
+                        run.open_text(TextMessageStart::new(format!("m{}", id % 4))).await;
                     held.extend(reopened.map(Handle::Text));
                 }
                 Act::Interrupt => run.interrupt(Interrupt::new("i", "why"))?,

@@ -42,18 +42,12 @@ async fn read_request(socket: &mut TcpStream) -> String {
     loop {
         let text = String::from_utf8_lossy(&request).to_lowercase();
         if let Some((head, body)) = text.split_once("\r\n\r\n") {
-            let length = head
-                .lines()
-                .find_map(|line| line.strip_prefix("content-length: "));
+            let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
             if body.len() >= length.unwrap().parse().unwrap() {
                 return String::from_utf8(request).unwrap();
             }
         }
-        assert_ne!(
-            socket.read_buf(&mut request).await.unwrap(),
-            0,
-            "the request was cut off"
-        );
+        assert_ne!(socket.read_buf(&mut request).await.unwrap(), 0, "the request was cut off");
     }
 }
 
@@ -91,25 +85,15 @@ async fn outcome_of(answer: &str) -> (Vec<String>, Option<AgentError>) {
 async fn the_request_is_a_post_of_the_input() {
     // T-10, T-11
     let (url, served) = peer(vec![format!("{OK}{STARTED}{FINISHED}")]).await;
-    let agent = HttpAgent::builder(&url)
-        .header("X-Key", "first")
-        .header("x-key", "k")
-        .build();
+    let agent = HttpAgent::builder(&url).header("X-Key", "first").header("x-key", "k").build();
     let stream = agent.unwrap().run(input(), RunContext::new());
     assert_eq!(outcome(stream).await.0, ["RUN_STARTED", "RUN_FINISHED"]);
     let request = served.await.unwrap();
     let (head, body) = request.split_once("\r\n\r\n").unwrap();
     let head = head.to_lowercase();
     assert!(head.starts_with("post /agent http/1.1\r\n"), "{head}");
-    for line in [
-        "accept: text/event-stream",
-        "content-type: application/json",
-        "x-key: k",
-    ] {
-        assert!(
-            head.lines().any(|header| header == line),
-            "{line} in {head}"
-        );
+    for line in ["accept: text/event-stream", "content-type: application/json", "x-key: k"] {
+        assert!(head.lines().any(|header| header == line), "{line} in {head}");
     }
     assert!(!head.contains("first"));
     assert_eq!(RunAgentInput::from_json_exact(body).unwrap(), input());
@@ -150,14 +134,8 @@ async fn nobody_there_is_a_connect_error_that_names_the_place_and_no_secret() {
     assert!(
         matches!(&error, AgentError::Connect { url, .. } if *url == format!("http://{address}/agent"))
     );
-    assert!(
-        !format!("{error:?} {error}").contains("s3cret"),
-        "{error:?}"
-    );
-    let agent = HttpAgent::builder(&url)
-        .header("authorization", "s3cret")
-        .build()
-        .unwrap();
+    assert!(!format!("{error:?} {error}").contains("s3cret"), "{error:?}");
+    let agent = HttpAgent::builder(&url).header("authorization", "s3cret").build().unwrap();
     assert!(!format!("{agent:?}").contains("s3cret"), "{agent:?}");
 }
 
@@ -165,18 +143,12 @@ async fn nobody_there_is_a_connect_error_that_names_the_place_and_no_secret() {
 async fn a_refusal_carries_status_and_body() {
     // T-19
     for (body, shown) in [
-        (
-            r#"{"error":"token expired"}"#,
-            r#"{"error":"token expired"}"#,
-        ),
+        (r#"{"error":"token expired"}"#, r#"{"error":"token expired"}"#),
         (r#""text""#, "text"),
         ("<html>x</html>", "<html>x</html>"),
         ("", ""),
     ] {
-        let answer = format!(
-            "HTTP/1.1 401 No\r\ncontent-length: {}\r\n\r\n{body}",
-            body.len()
-        );
+        let answer = format!("HTTP/1.1 401 No\r\ncontent-length: {}\r\n\r\n{body}", body.len());
         let (_, error) = outcome_of(&answer).await;
         match error.unwrap() {
             AgentError::Status { status: 401, body } => assert_eq!(body, shown),
@@ -184,10 +156,7 @@ async fn a_refusal_carries_status_and_body() {
         }
     }
     let long = "x".repeat(AgentError::MOST_BODY + 1000);
-    let answer = format!(
-        "HTTP/1.1 500 No\r\ncontent-length: {}\r\n\r\n{long}",
-        long.len()
-    );
+    let answer = format!("HTTP/1.1 500 No\r\ncontent-length: {}\r\n\r\n{long}", long.len());
     let (url, _served) = peer(vec![answer]).await;
     match outcome(run(&url)).await.1.unwrap() {
         AgentError::Status { body, .. } => assert_eq!(body.len(), AgentError::MOST_BODY),
@@ -199,10 +168,7 @@ async fn a_refusal_carries_status_and_body() {
 async fn a_redirect_is_not_followed() {
     let answer = "HTTP/1.1 307 Go\r\nlocation: http://127.0.0.1:1/\r\ncontent-length: 0\r\n\r\n";
     let (_, error) = outcome_of(answer).await;
-    assert!(
-        matches!(error, Some(AgentError::Status { status: 307, .. })),
-        "{error:?}"
-    );
+    assert!(matches!(error, Some(AgentError::Status { status: 307, .. })), "{error:?}");
 }
 
 #[tokio::test]
@@ -216,24 +182,16 @@ async fn an_answer_without_a_body_is_no_stream() {
 #[tokio::test]
 async fn the_media_type_is_held_against_an_answer_without_events_only() {
     let answer = |media: &str, body: &str| {
-        format!(
-            "HTTP/1.1 200 OK\r\n{media}content-length: {}\r\n\r\n{body}",
-            body.len()
-        )
+        format!("HTTP/1.1 200 OK\r\n{media}content-length: {}\r\n\r\n{body}", body.len())
     };
     let body = format!("{STARTED}{FINISHED}");
-    for media in [
-        "",
-        "content-type: application/x-ndjson\r\n",
-        "content-type: TEXT/Event-Stream;x=y\r\n",
-    ] {
+    for media in
+        ["", "content-type: application/x-ndjson\r\n", "content-type: TEXT/Event-Stream;x=y\r\n"]
+    {
         let (types, error) = outcome_of(&answer(media, &body)).await;
         assert_eq!((types.len(), error.is_none()), (2, true), "{media}");
     }
-    let html = answer(
-        "content-type: text/html; charset=utf-8\r\n",
-        "<html>login</html>",
-    );
+    let html = answer("content-type: text/html; charset=utf-8\r\n", "<html>login</html>");
     let error = outcome_of(&html).await.1.unwrap();
     assert_eq!(error.class(), "truncated");
     assert!(error.to_string().contains("text/html"), "{error}");
@@ -253,16 +211,8 @@ async fn a_frame_that_cannot_be_read_is_an_error_after_what_came_before_it() {
         ("{}", "frame-shape", "/type"),
         (r#"{"type":7}"#, "frame-shape", "/type"),
         (r#"{"type":""}"#, "frame-shape", "/type"),
-        (
-            r#"{"type":"TEXT_MESSAGE_CONTENT","messageId":7,"delta":"x"}"#,
-            "schema",
-            "/messageId",
-        ),
-        (
-            r#"{"type":"TEXT_MESSAGE_CONTENT","messageId":"m"}"#,
-            "schema",
-            "/delta",
-        ),
+        (r#"{"type":"TEXT_MESSAGE_CONTENT","messageId":7,"delta":"x"}"#, "schema", "/messageId"),
+        (r#"{"type":"TEXT_MESSAGE_CONTENT","messageId":"m"}"#, "schema", "/delta"),
     ] {
         let (types, error) = outcome_of(&format!("{OK}{STARTED}data: {frame}\n\n{FINISHED}")).await;
         assert_eq!(types, ["RUN_STARTED"], "{frame}");
@@ -270,12 +220,7 @@ async fn a_frame_that_cannot_be_read_is_an_error_after_what_came_before_it() {
         let class = if frame == "[DONE]" { "sse-json" } else { class };
         assert_eq!((error.class(), error.path()), (class, path), "{frame}");
         match error {
-            AgentError::Decode {
-                index: 1,
-                offset,
-                quote,
-                ..
-            } => {
+            AgentError::Decode { index: 1, offset, quote, .. } => {
                 assert_eq!(offset, start + "data: ".len() as u64);
                 assert_eq!(quote, frame);
             }
@@ -286,10 +231,7 @@ async fn a_frame_that_cannot_be_read_is_an_error_after_what_came_before_it() {
 
 #[tokio::test]
 async fn deep_nesting_and_endless_frames_meet_a_limit() {
-    let deep = format!(
-        "{OK}data: {{\"type\":\"RAW\",\"event\":{}",
-        "[".repeat(10_000)
-    );
+    let deep = format!("{OK}data: {{\"type\":\"RAW\",\"event\":{}", "[".repeat(10_000));
     assert_eq!(outcome_of(&deep).await.1.unwrap().class(), "limit");
 
     let (url, served) = peer(vec![format!("{OK}{STARTED}data: "), "x".repeat(4096)]).await;
@@ -323,10 +265,7 @@ async fn silent_peer() -> (String, JoinHandle<()>) {
     let closed = tokio::spawn(async move {
         let (mut socket, _) = listener.accept().await.unwrap();
         read_request(&mut socket).await;
-        socket
-            .write_all(format!("{OK}{STARTED}").as_bytes())
-            .await
-            .unwrap();
+        socket.write_all(format!("{OK}{STARTED}").as_bytes()).await.unwrap();
         // Returns once the client has closed its end.
         let _ = socket.read(&mut [0; 1]).await;
     });
@@ -337,15 +276,9 @@ async fn silent_peer() -> (String, JoinHandle<()>) {
 async fn dropping_or_cancelling_closes_the_connection() {
     let (url, closed) = silent_peer().await;
     let mut stream = run(&url);
-    assert!(matches!(
-        stream.next().await.unwrap().unwrap().value,
-        Event::RunStarted(_)
-    ));
+    assert!(matches!(stream.next().await.unwrap().unwrap().value, Event::RunStarted(_)));
     drop(stream);
-    tokio::time::timeout(Duration::from_secs(30), closed)
-        .await
-        .unwrap()
-        .unwrap();
+    tokio::time::timeout(Duration::from_secs(30), closed).await.unwrap().unwrap();
 
     let (url, closed) = silent_peer().await;
     let cancel = CancellationToken::new();
@@ -357,26 +290,17 @@ async fn dropping_or_cancelling_closes_the_connection() {
     assert!(matches!(error, AgentError::Cancelled));
     assert_eq!(error.class(), "abort");
     assert!(stream.next().await.is_none());
-    tokio::time::timeout(Duration::from_secs(30), closed)
-        .await
-        .unwrap()
-        .unwrap();
+    tokio::time::timeout(Duration::from_secs(30), closed).await.unwrap().unwrap();
 }
 
 #[test]
 fn what_cannot_work_is_refused_when_it_is_configured() {
     for url in ["", "agent", "/agent", "ftp://host/x", "http://"] {
-        assert!(
-            matches!(HttpAgent::new(url), Err(BuildError::Url(_))),
-            "{url}"
-        );
+        assert!(matches!(HttpAgent::new(url), Err(BuildError::Url(_))), "{url}");
     }
     let with =
         |name: &str, value: &str| HttpAgent::builder("http://h/").header(name, value).build();
-    assert!(matches!(
-        with("a b", "c"),
-        Err(BuildError::Header { what: "name", .. })
-    ));
+    assert!(matches!(with("a b", "c"), Err(BuildError::Header { what: "name", .. })));
     let error = with("x-key", "s3cret\n").unwrap_err();
     assert!(matches!(error, BuildError::Header { what: "value", .. }));
     assert!(!format!("{error} {error:?}").contains("s3cret"));

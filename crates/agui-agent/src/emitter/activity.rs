@@ -21,11 +21,7 @@ impl Activity {
     ) -> Result<Self, EmitError> {
         let (id, activity_type) = (snapshot.message_id.clone(), snapshot.activity_type.clone());
         emitter.emit(snapshot).await?;
-        Ok(Self {
-            emitter,
-            id,
-            activity_type,
-        })
+        Ok(Self { emitter, id, activity_type })
     }
 
     /// The message's id.
@@ -37,13 +33,7 @@ impl Activity {
     /// Patches the content, which must stay an object (P-50).
     pub async fn patch(&mut self, patch: impl Into<JsonPatch>) -> Result<(), EmitError> {
         // P-51: the type is repeated, or the delta would change it.
-        self.emitter
-            .emit(ActivityDelta::new(
-                &self.id,
-                self.activity_type.as_str(),
-                patch,
-            ))
-            .await
+        self.emitter.emit(ActivityDelta::new(&self.id, self.activity_type.as_str(), patch)).await
     }
 
     /// Replaces the content, with a value that serialises as an object.

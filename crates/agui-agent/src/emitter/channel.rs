@@ -37,10 +37,7 @@ pub enum EmitError {
 /// How a run ends.
 pub(super) enum End {
     Returned,
-    Failed {
-        message: String,
-        code: Option<String>,
-    },
+    Failed { message: String, code: Option<String> },
     Cancelled,
 }
 
@@ -85,9 +82,7 @@ impl Channel {
         started.parent_run_id.clone_from(&input.parent_run_id);
         // The first event of a stream cannot break a rule.
         let _ = state.push(started.into());
-        Self {
-            state: Mutex::new(state),
-        }
+        Self { state: Mutex::new(state) }
     }
 
     /// Emits an event, waiting for room.
@@ -103,11 +98,7 @@ impl Channel {
     ) -> Poll<Result<(), EmitError>> {
         let mut state = self.lock();
         if !state.over && state.queue.len() >= CAPACITY {
-            if !state
-                .producers
-                .iter()
-                .any(|waker| waker.will_wake(cx.waker()))
-            {
+            if !state.producers.iter().any(|waker| waker.will_wake(cx.waker())) {
                 state.producers.push(cx.waker().clone());
             }
             return Poll::Pending;
@@ -245,10 +236,6 @@ impl State {
         let unanswered = std::mem::take(&mut self.unanswered);
         // P-32: calls left open for the application are named.
         let pending = !unanswered.is_empty();
-        pending.then(|| {
-            SuccessOutcome::new()
-                .pending_tool_call_ids(unanswered)
-                .into()
-        })
+        pending.then(|| SuccessOutcome::new().pending_tool_call_ids(unanswered).into())
     }
 }

@@ -21,11 +21,7 @@ impl ReasoningSpan {
     pub(super) async fn open(emitter: Emitter, start: ReasoningStart) -> Result<Self, EmitError> {
         let id = start.message_id.clone();
         emitter.emit(start).await?;
-        Ok(Self {
-            emitter,
-            id,
-            open: true,
-        })
+        Ok(Self { emitter, id, open: true })
     }
 
     /// The span's id; a namespace apart from messages (C-58).
@@ -45,11 +41,7 @@ impl ReasoningSpan {
     pub async fn message(&self) -> Result<ReasoningMessage, EmitError> {
         let id = MessageId::from(new_id());
         self.emitter.emit(ReasoningMessageStart::new(&id)).await?;
-        Ok(ReasoningMessage {
-            emitter: self.emitter.clone(),
-            id,
-            open: true,
-        })
+        Ok(ReasoningMessage { emitter: self.emitter.clone(), id, open: true })
     }
 
     /// Closes the span.
@@ -85,28 +77,18 @@ impl ReasoningMessage {
 
     /// Appends a piece of text.
     pub async fn push(&mut self, delta: impl Into<String>) -> Result<(), EmitError> {
-        self.emitter
-            .emit(ReasoningMessageContent::new(&self.id, delta))
-            .await
+        self.emitter.emit(ReasoningMessageContent::new(&self.id, delta)).await
     }
 
     /// Attaches a provider's opaque artefact to the message.
     pub async fn encrypted_value(&mut self, value: impl Into<String>) -> Result<(), EmitError> {
         let subtype = EncryptedValueSubtype::Message;
-        self.emitter
-            .emit(ReasoningEncryptedValue::new(
-                subtype,
-                self.id.clone(),
-                value,
-            ))
-            .await
+        self.emitter.emit(ReasoningEncryptedValue::new(subtype, self.id.clone(), value)).await
     }
 
     /// Closes the message and gives its id.
     pub async fn end(mut self) -> Result<MessageId, EmitError> {
-        self.emitter
-            .emit(ReasoningMessageEnd::new(&self.id))
-            .await?;
+        self.emitter.emit(ReasoningMessageEnd::new(&self.id)).await?;
         self.open = false;
         Ok(self.id.clone())
     }

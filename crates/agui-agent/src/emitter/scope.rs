@@ -36,15 +36,8 @@ impl Run {
         channel: Arc<Channel>,
         cancel: CancellationToken,
     ) -> Self {
-        let emitter = Emitter {
-            channel,
-            owner: None,
-        };
-        Self {
-            input: Arc::new(input),
-            emitter,
-            cancel,
-        }
+        let emitter = Emitter { channel, owner: None };
+        Self { input: Arc::new(input), emitter, cancel }
     }
 
     /// What the agent was asked.
@@ -65,11 +58,7 @@ impl Run {
     /// The answer that the input brings to an interrupt of an earlier run (P-69).
     #[must_use]
     pub fn answer(&self, interrupt: &InterruptId) -> Option<&ResumeEntry> {
-        self.input
-            .resume
-            .iter()
-            .flatten()
-            .find(|entry| entry.interrupt_id == *interrupt)
+        self.input.resume.iter().flatten().find(|entry| entry.interrupt_id == *interrupt)
     }
 
     /// Cancelled when the run is to stop. An agent need not watch it: its future is dropped then.
@@ -154,8 +143,7 @@ impl Emitter {
 
     /// Opens a call of a tool, with an id of its own and no message named to hold it.
     pub async fn tool_call(&self, name: impl Into<String>) -> Result<ToolCall, EmitError> {
-        self.open_tool_call(ToolCallStart::new(new_id(), name))
-            .await
+        self.open_tool_call(ToolCallStart::new(new_id(), name)).await
     }
 
     /// Opens a tool call with a chosen id or parent message; or reopens one (C-41).
@@ -170,8 +158,7 @@ impl Emitter {
         content: impl Into<MessageContent>,
     ) -> Result<MessageId, EmitError> {
         let message_id = MessageId::from(new_id());
-        self.emit(ToolCallResult::new(&message_id, call, content))
-            .await?;
+        self.emit(ToolCallResult::new(&message_id, call, content)).await?;
         Ok(message_id)
     }
 
@@ -219,8 +206,7 @@ impl Emitter {
 
     /// Announces a subagent invocation with an id of its own, spawned by this owner.
     pub async fn subagent(&self, name: impl Into<String>) -> Result<Subagent, EmitError> {
-        self.open_subagent(SubagentStarted::new(new_id(), name))
-            .await
+        self.open_subagent(SubagentStarted::new(new_id(), name)).await
     }
 
     /// Announces a subagent invocation with a chosen id, description or parent. Where no parent
@@ -278,9 +264,7 @@ impl Emitter {
 
 impl std::fmt::Debug for Emitter {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Emitter")
-            .field("owner", &self.owner)
-            .finish_non_exhaustive()
+        f.debug_struct("Emitter").field("owner", &self.owner).finish_non_exhaustive()
     }
 }
 

@@ -16,11 +16,7 @@ impl Step {
     pub(super) async fn open(emitter: Emitter, start: StepStarted) -> Result<Self, EmitError> {
         let name = start.step_name.clone();
         emitter.emit(start).await?;
-        Ok(Self {
-            emitter,
-            name,
-            open: true,
-        })
+        Ok(Self { emitter, name, open: true })
     }
 
     /// The step's name.
@@ -31,9 +27,7 @@ impl Step {
 
     /// Closes the step.
     pub async fn end(mut self) -> Result<(), EmitError> {
-        self.emitter
-            .emit(StepFinished::new(self.name.as_str()))
-            .await?;
+        self.emitter.emit(StepFinished::new(self.name.as_str())).await?;
         self.open = false;
         Ok(())
     }

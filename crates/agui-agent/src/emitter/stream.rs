@@ -41,11 +41,7 @@ where
             None
         }
     };
-    RunStream {
-        channel,
-        future,
-        cancelled: Box::pin(context.cancel.cancelled_owned()),
-    }
+    RunStream { channel, future, cancelled: Box::pin(context.cancel.cancelled_owned()) }
 }
 
 struct RunStream<Fut> {
@@ -101,10 +97,7 @@ impl<Fut> RunStream<Fut> {
     fn drop_agent(&mut self) {
         let future = self.future.take();
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(future))) {
-            tracing::error!(
-                panic = panic_text(&*panic),
-                "the agent panicked while it was dropped"
-            );
+            tracing::error!(panic = panic_text(&*panic), "the agent panicked while it was dropped");
         }
     }
 }
@@ -117,25 +110,16 @@ impl<Fut> Drop for RunStream<Fut> {
 }
 
 fn failed(error: &BoxError) -> End {
-    let code = error
-        .downcast_ref::<RunFailure>()
-        .and_then(|failure| failure.code.clone());
-    End::Failed {
-        message: error.to_string(),
-        code,
-    }
+    let code = error.downcast_ref::<RunFailure>().and_then(|failure| failure.code.clone());
+    End::Failed { message: error.to_string(), code }
 }
 
 fn panicked(panic: &(dyn std::any::Any + Send)) -> End {
     tracing::error!(panic = panic_text(panic), "the agent panicked");
-    End::Failed {
-        message: "the agent panicked".into(),
-        code: Some(AGENT_PANIC.into()),
-    }
+    End::Failed { message: "the agent panicked".into(), code: Some(AGENT_PANIC.into()) }
 }
 
 fn panic_text(panic: &(dyn std::any::Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
-    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))
-        .unwrap_or("(no text)")
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("(no text)")
 }

@@ -32,15 +32,8 @@ impl Subagent {
         }
         let id = start.subagent_run_id.clone();
         parent.emit(start).await?;
-        let emitter = Emitter {
-            channel: parent.channel.clone(),
-            owner: Some(id.clone()),
-        };
-        Ok(Self {
-            emitter,
-            id,
-            open: true,
-        })
+        let emitter = Emitter { channel: parent.channel.clone(), owner: Some(id.clone()) };
+        Ok(Self { emitter, id, open: true })
     }
 
     /// The invocation's id.
@@ -99,8 +92,7 @@ impl Drop for Subagent {
     fn drop(&mut self) {
         if self.open {
             let message = "the subagent stopped before it said how it ended";
-            self.emitter
-                .emit_now(SubagentError::new(&self.id, message).code(Self::DROPPED));
+            self.emitter.emit_now(SubagentError::new(&self.id, message).code(Self::DROPPED));
         }
     }
 }

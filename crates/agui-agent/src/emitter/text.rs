@@ -17,11 +17,7 @@ impl TextMessage {
     pub(super) async fn open(emitter: Emitter, start: TextMessageStart) -> Result<Self, EmitError> {
         let id = start.message_id.clone();
         emitter.emit(start).await?;
-        Ok(Self {
-            emitter,
-            id,
-            open: true,
-        })
+        Ok(Self { emitter, id, open: true })
     }
 
     /// The message's id: a tool call can name it as its parent.
@@ -32,9 +28,7 @@ impl TextMessage {
 
     /// Appends a piece of text.
     pub async fn push(&mut self, delta: impl Into<String>) -> Result<(), EmitError> {
-        self.emitter
-            .emit(TextMessageContent::new(&self.id, delta))
-            .await
+        self.emitter.emit(TextMessageContent::new(&self.id, delta)).await
     }
 
     /// Closes the message and gives its id.

@@ -19,11 +19,7 @@ impl ToolCall {
     pub(super) async fn open(emitter: Emitter, start: ToolCallStart) -> Result<Self, EmitError> {
         let id = start.tool_call_id.clone();
         emitter.emit(start).await?;
-        Ok(Self {
-            emitter,
-            id,
-            open: true,
-        })
+        Ok(Self { emitter, id, open: true })
     }
 
     /// The call's id.

@@ -105,12 +105,7 @@ struct Frames {
 impl Frames {
     fn new(limits: Limits) -> Self {
         let (decoder, reader) = (Decoder::new(limits), EventReader::new());
-        Self {
-            decoder,
-            reader,
-            read: Bytes::new(),
-            count: 0,
-        }
+        Self { decoder, reader, read: Bytes::new(), count: 0 }
     }
 
     fn feed(&mut self, read: Bytes) {
@@ -144,20 +139,16 @@ fn read_event(
     index: u64,
     frame: &Frame<'_>,
 ) -> Result<Reading<Event>, AgentError> {
-    reader
-        .tolerant(frame.data)
-        .map_err(|source| AgentError::Decode {
-            index,
-            offset: frame.data_offset,
-            quote: shortened(frame.data),
-            source,
-        })
+    reader.tolerant(frame.data).map_err(|source| AgentError::Decode {
+        index,
+        offset: frame.data_offset,
+        quote: shortened(frame.data),
+        source,
+    })
 }
 
 fn limit(error: agui_wire::sse::LimitExceeded) -> AgentError {
-    AgentError::Limit {
-        source: error.into(),
-    }
+    AgentError::Limit { source: error.into() }
 }
 
 /// The media type of an answer that is not an event stream, whatever its case and parameters.

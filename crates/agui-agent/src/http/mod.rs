@@ -72,14 +72,9 @@ impl HttpAgent {
         let response = request.send().await.map_err(|error| {
             let error = error.without_url();
             if error.is_connect() || error.is_timeout() {
-                AgentError::Connect {
-                    url,
-                    source: error.into(),
-                }
+                AgentError::Connect { url, source: error.into() }
             } else {
-                AgentError::Transport {
-                    source: error.into(),
-                }
+                AgentError::Transport { source: error.into() }
             }
         })?;
         let status = response.status();
@@ -87,9 +82,7 @@ impl HttpAgent {
             return Err(refusal(response).await);
         }
         if matches!(status.as_u16(), 204 | 205) {
-            return Err(AgentError::NoBody {
-                status: status.as_u16(),
-            });
+            return Err(AgentError::NoBody { status: status.as_u16() });
         }
         Ok(response)
     }
@@ -158,10 +151,7 @@ impl HttpAgentBuilder {
         headers.insert(ACCEPT, HeaderValue::from_static(EVENT_STREAM));
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         for (name, value) in self.headers {
-            let bad = |what| BuildError::Header {
-                name: name.clone(),
-                what,
-            };
+            let bad = |what| BuildError::Header { name: name.clone(), what };
             let parsed = HeaderName::from_bytes(name.as_bytes()).map_err(|_| bad("name"))?;
             let mut value = HeaderValue::from_str(&value).map_err(|_| bad("value"))?;
             value.set_sensitive(true);
@@ -173,12 +163,7 @@ impl HttpAgentBuilder {
             .redirect(reqwest::redirect::Policy::none())
             .build()
             .map_err(|error| BuildError::Client(error.into()))?;
-        Ok(HttpAgent {
-            client,
-            url,
-            headers,
-            limits: self.limits,
-        })
+        Ok(HttpAgent { client, url, headers, limits: self.limits })
     }
 }
 
