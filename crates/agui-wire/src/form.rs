@@ -48,11 +48,7 @@ impl WireForm {
     /// else altogether holds no frame, or one that is no event.
     #[must_use]
     pub fn from_content_type(content_type: &str) -> Self {
-        if has_essence(content_type, EVENT_PROTO) {
-            Self::Proto
-        } else {
-            Self::Sse
-        }
+        if has_essence(content_type, EVENT_PROTO) { Self::Proto } else { Self::Sse }
     }
 
     /// Whether a `Content-Type` names this form, whatever its case and parameters.
@@ -107,11 +103,7 @@ pub fn negotiate(accept: Option<&str>) -> WireForm {
             best = Some(range);
         }
     }
-    if best.is_some_and(|range| range.quality > 0.0) {
-        WireForm::Proto
-    } else {
-        WireForm::Sse
-    }
+    if best.is_some_and(|range| range.quality > 0.0) { WireForm::Proto } else { WireForm::Sse }
 }
 
 /// A media range of an `Accept` header that covers the media type of protobuf.
@@ -145,14 +137,8 @@ impl Range {
         let mut quality = 1.0;
         let mut asked: Vec<(&str, &str)> = Vec::new();
         let parameters = parameters.filter(|text| !text.is_empty());
-        for parameter in parameters
-            .into_iter()
-            .flat_map(|text| quoted_split(text, ';'))
-        {
-            let (name, value) = parameter
-                .trim()
-                .split_once('=')
-                .unwrap_or((parameter.trim(), ""));
+        for parameter in parameters.into_iter().flat_map(|text| quoted_split(text, ';')) {
+            let (name, value) = parameter.trim().split_once('=').unwrap_or((parameter.trim(), ""));
             let value = unquoted(value);
             if name.eq_ignore_ascii_case("q") {
                 quality = leading_number(value);
@@ -170,10 +156,7 @@ impl Range {
         if !asked.iter().all(|(_, value)| matches!(*value, "" | "*")) {
             return None;
         }
-        Some(Self {
-            specificity,
-            quality,
-        })
+        Some(Self { specificity, quality })
     }
 }
 
@@ -188,22 +171,14 @@ fn quoted_split(text: &str, separator: char) -> impl Iterator<Item = &str> {
 
 fn unquoted(value: &str) -> &str {
     let quoted = value.starts_with('"') && value.ends_with('"');
-    if quoted {
-        value.get(1..value.len() - 1).unwrap_or_default()
-    } else {
-        value
-    }
+    if quoted { value.get(1..value.len() - 1).unwrap_or_default() } else { value }
 }
 
 /// The longest beginning that is a decimal number, as the reference reads a quality; NaN where
 /// there is none.
 fn leading_number(text: &str) -> f64 {
     let text = text.trim_start();
-    if text
-        .strip_prefix('+')
-        .unwrap_or(text)
-        .starts_with("Infinity")
-    {
+    if text.strip_prefix('+').unwrap_or(text).starts_with("Infinity") {
         return f64::INFINITY;
     }
     let bytes = text.as_bytes();
@@ -240,10 +215,7 @@ mod tests {
     fn t23_a_content_type_is_read_whatever_its_case_and_parameters() {
         for (text, form) in [
             ("application/vnd.ag-ui.event+proto", WireForm::Proto),
-            (
-                " Application/VND.ag-ui.Event+Proto ; charset=binary",
-                WireForm::Proto,
-            ),
+            (" Application/VND.ag-ui.Event+Proto ; charset=binary", WireForm::Proto),
             ("application/vnd.ag-ui.event+proto;", WireForm::Proto),
             ("application/vnd.ag-ui.event+json", WireForm::Sse),
             ("text/event-stream; charset=utf-8", WireForm::Sse),
@@ -254,10 +226,7 @@ mod tests {
         }
         assert!(WireForm::Sse.is_named_by("Text/Event-Stream;charset=utf-8"));
         assert!(!WireForm::Sse.is_named_by("text/html"));
-        assert_eq!(
-            WireForm::from_content_type(WireForm::Proto.media_type()),
-            WireForm::Proto
-        );
+        assert_eq!(WireForm::from_content_type(WireForm::Proto.media_type()), WireForm::Proto);
     }
 
     #[test]

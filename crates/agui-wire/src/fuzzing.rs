@@ -57,10 +57,7 @@ pub fn read<'a>(limits: Limits, reads: impl IntoIterator<Item = &'a [u8]>) -> Re
         while let Some(frame) = decoder.decode(&mut input)? {
             frames.push(frame.into());
         }
-        assert!(
-            input.is_empty(),
-            "the input is used up when no frame is left"
-        );
+        assert!(input.is_empty(), "the input is used up when no frame is left");
         Ok(())
     };
     let end = reads.into_iter().try_for_each(&mut drain);
@@ -70,11 +67,7 @@ pub fn read<'a>(limits: Limits, reads: impl IntoIterator<Item = &'a [u8]>) -> Re
     });
     if let Err(error) = end {
         assert_eq!(decoder.error(), Some(error));
-        assert_eq!(
-            decoder.decode(&mut &b"\n\n"[..]),
-            Err(error),
-            "stays failed"
-        );
+        assert_eq!(decoder.decode(&mut &b"\n\n"[..]), Err(error), "stays failed");
         assert_eq!(decoder.finish(), Err(error), "stays failed");
     }
     Reading {
@@ -99,11 +92,7 @@ pub fn reference(body: &[u8]) -> Reading {
     let mut colon = false;
     let mut end = End::Clean;
 
-    let bom = if body.starts_with(b"\xEF\xBB\xBF") {
-        3
-    } else {
-        0
-    };
+    let bom = if body.starts_with(b"\xEF\xBB\xBF") { 3 } else { 0 };
     for (at, line, terminated) in lines(body, bom) {
         if !terminated {
             end = End::MidLine;
@@ -113,14 +102,7 @@ pub fn reference(body: &[u8]) -> Reading {
                 last_event_id = String::clone(id);
             }
             if colon {
-                frames.push(frame(
-                    &data,
-                    id,
-                    &last_event_id,
-                    &event,
-                    offset,
-                    data_offset,
-                ));
+                frames.push(frame(&data, id, &last_event_id, &event, offset, data_offset));
             }
             (offset, data_offset, id, colon) = (None, None, None, false);
             data.clear();
@@ -133,10 +115,7 @@ pub fn reference(body: &[u8]) -> Reading {
         offset.get_or_insert(at);
         let (name, value) = match line.iter().position(|byte| *byte == b':') {
             None => (line, &b""[..]),
-            Some(n) => (
-                &line[..n],
-                line[n + 1..].strip_prefix(b" ").unwrap_or(&line[n + 1..]),
-            ),
+            Some(n) => (&line[..n], line[n + 1..].strip_prefix(b" ").unwrap_or(&line[n + 1..])),
         };
         let text = || String::from_utf8_lossy(value).into_owned();
         match name {
@@ -159,12 +138,7 @@ pub fn reference(body: &[u8]) -> Reading {
         end = End::UnterminatedFrame;
     }
     let last = colon.then(|| frame(&data, id, &last_event_id, &event, offset, data_offset));
-    Reading {
-        frames,
-        end: Ok((last, end)),
-        last_event_id,
-        retry,
-    }
+    Reading { frames, end: Ok((last, end)), last_event_id, retry }
 }
 
 fn frame(
@@ -253,9 +227,7 @@ pub fn round_trip(data: &str, id: Option<&str>) {
     encoder.frame(&mut body, data);
     let again = read(Limits::default(), [&body[..]]);
     assert_eq!(again.end, Ok((None, End::Clean)));
-    let [frame] = &again.frames[..] else {
-        panic!("one frame, not {:?}", again.frames)
-    };
+    let [frame] = &again.frames[..] else { panic!("one frame, not {:?}", again.frames) };
     assert_eq!(frame.data, data.replace(['\r', '\n'], " "));
     assert_eq!(frame.id.as_deref(), id);
 }

@@ -12,11 +12,7 @@ fn t24_every_recorded_accept_header_is_answered_as_recorded() {
         let line: Value = serde_json::from_str(line).expect("a vector");
         let form = negotiate(line["input"]["accept"].as_str());
         assert_eq!(form.media_type(), line["expect"]["contentType"], "{line}");
-        let kind = if form == WireForm::Proto {
-            "proto"
-        } else {
-            "sse"
-        };
+        let kind = if form == WireForm::Proto { "proto" } else { "sse" };
         assert_eq!(kind, line["expect"]["kind"], "{line}");
         counts[usize::from(form == WireForm::Proto)] += 1;
     }

@@ -60,10 +60,7 @@ static ALLOCATOR: Counting = Counting;
 /// What `run` allocates; `peak` and `held` are above what was held before.
 fn counted<T>(run: impl FnOnce() -> T) -> (T, Count) {
     let before = COUNT.get();
-    COUNT.set(Count {
-        held: 0,
-        ..Count::default()
-    });
+    COUNT.set(Count { held: 0, ..Count::default() });
     let value = run();
     let count = COUNT.get();
     COUNT.set(before);
@@ -84,9 +81,7 @@ fn a_steady_stream_allocates_nothing() {
     for n in 0..200 {
         Encoder::comment(&mut body, "keep-alive");
         let id = format!("run-1/{n:04}");
-        let encoder = Encoder::new()
-            .id(&id)
-            .and_then(|encoder| encoder.event("e"));
+        let encoder = Encoder::new().id(&id).and_then(|encoder| encoder.event("e"));
         let event = format!("{{\"type\":\"TEXT_MESSAGE_CONTENT\",\"delta\":\"{n:04}\"}}");
         encoder.expect("valid").frame(&mut body, event);
         body.extend_from_slice(b"data: {\r\ndata:\"a\": 1}\r\nretry: 7\r\n\r\n");
@@ -94,8 +89,7 @@ fn a_steady_stream_allocates_nothing() {
     }
     for size in [7, 100, 1 << 14, body.len()] {
         let mut decoder = Decoder::default();
-        body.chunks(size)
-            .for_each(|read| assert!(drain(&mut decoder, read) < body.len()));
+        body.chunks(size).for_each(|read| assert!(drain(&mut decoder, read) < body.len()));
         let (bytes, count) = counted(|| {
             let reads = body.chunks(size);
             reads.map(|read| drain(&mut decoder, read)).sum::<usize>()
@@ -120,9 +114,7 @@ fn a_large_frame_in_small_reads_is_linear_work() {
     body.extend_from_slice(b"\n\n");
     let (bytes, count) = counted(|| {
         let mut decoder = Decoder::default();
-        body.chunks(1 << 10)
-            .map(|read| drain(&mut decoder, read))
-            .sum::<usize>()
+        body.chunks(1 << 10).map(|read| drain(&mut decoder, read)).sum::<usize>()
     });
     assert_eq!(bytes, SIZE);
     // 1 KiB doubled to 8 MiB: the sum of all blocks is less than twice the last.
@@ -133,27 +125,15 @@ fn a_large_frame_in_small_reads_is_linear_work() {
 #[test]
 fn an_endless_frame_stops_at_the_limit_with_bounded_memory() {
     const LIMIT: usize = 10 << 20;
-    for start in [
-        "data: ",
-        "data: {\ndata: ",
-        "foo: ",
-        "id: ",
-        "event: ",
-        "retry: ",
-        ": ",
-        "data\ndat",
-    ] {
+    for start in
+        ["data: ", "data: {\ndata: ", "foo: ", "id: ", "event: ", "retry: ", ": ", "data\ndat"]
+    {
         let read = vec![b'1'; 1 << 20];
         let ((reads, limit), count) = counted(|| {
             let mut decoder = Decoder::default();
             drain(&mut decoder, start.as_bytes());
             (0..1000)
-                .find_map(|n| {
-                    decoder
-                        .decode(&mut &read[..])
-                        .err()
-                        .map(|error| (n, error.limit))
-                })
+                .find_map(|n| decoder.decode(&mut &read[..]).err().map(|error| (n, error.limit)))
                 .expect("stops")
         });
         let expected = match start {
@@ -173,21 +153,12 @@ fn an_endless_frame_stops_at_the_limit_with_bounded_memory() {
 #[test]
 fn endless_lines_of_one_frame_stop_at_the_limit_with_bounded_memory() {
     const LIMIT: usize = 1 << 16;
-    for line in [
-        "data\n",
-        "data: 1\n",
-        "foo\n",
-        "id: 1\n",
-        "event: x\r\n",
-        "retry: 1\r",
-    ] {
+    for line in ["data\n", "data: 1\n", "foo\n", "id: 1\n", "event: x\r\n", "retry: 1\r"] {
         let read = line.repeat(1000);
         let ((), count) = counted(|| {
             let mut decoder = Decoder::new(Limits::default().with_frame_bytes(LIMIT));
             let mut body = std::iter::repeat_n(read.as_bytes(), LIMIT);
-            let error = body
-                .find_map(|mut read| decoder.decode(&mut read).err())
-                .expect("stops");
+            let error = body.find_map(|mut read| decoder.decode(&mut read).err()).expect("stops");
             assert_eq!((error.limit, error.offset), (Limit::FrameBytes, 0));
         });
         assert!(count.peak <= 2 * LIMIT, "{line:?}: {}", count.peak);
@@ -200,9 +171,7 @@ fn endless_comments_and_blank_lines_hold_no_memory() {
         let read = line.repeat(1000);
         let (frames, count) = counted(|| {
             let mut decoder = Decoder::new(Limits::default().with_frame_bytes(64));
-            (0..1000)
-                .map(|_| drain(&mut decoder, read.as_bytes()))
-                .sum::<usize>()
+            (0..1000).map(|_| drain(&mut decoder, read.as_bytes())).sum::<usize>()
         });
         assert_eq!((frames, count.calls), (0, 0), "{line:?}");
     }
@@ -225,8 +194,5 @@ fn encoding_into_a_reused_buffer_allocates_nothing() {
         }
     });
     assert_eq!(count.calls, 0);
-    assert_eq!(
-        body,
-        b": keep-alive\n\nid: run-1/7\ndata: { }\n\nid: run-1/7\ndata: {  }\n\n"
-    );
+    assert_eq!(body, b": keep-alive\n\nid: run-1/7\ndata: { }\n\nid: run-1/7\ndata: {  }\n\n");
 }

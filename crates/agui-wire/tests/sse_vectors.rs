@@ -26,21 +26,14 @@ impl Vector {
 
     fn parse(line: &str) -> Self {
         let line: Value = serde_json::from_str(line).expect("a vector");
-        let field = |name: &str| {
-            line["preferred"]
-                .get(name)
-                .or_else(|| line["expect"].get(name))
-        };
+        let field = |name: &str| line["preferred"].get(name).or_else(|| line["expect"].get(name));
         let text = |name: &str| field(name).and_then(Value::as_str).map(str::to_owned);
         Self {
             label: format!("{} {}", line["id"], line["label"]),
             reads: reads(&line["input"]),
             outcome: text("outcome").expect("an outcome"),
             class: text("errorClass"),
-            delivered: field("delivered")
-                .and_then(Value::as_array)
-                .expect("events")
-                .clone(),
+            delivered: field("delivered").and_then(Value::as_array).expect("events").clone(),
         }
     }
 
@@ -70,12 +63,8 @@ fn reads(input: &Value) -> Vec<Vec<u8>> {
 }
 
 fn part(part: &Value) -> Vec<u8> {
-    let text = part
-        .as_str()
-        .or_else(|| part["repeat"].as_str())
-        .expect("text");
-    text.repeat(part["times"].as_u64().unwrap_or(1) as usize)
-        .into_bytes()
+    let text = part.as_str().or_else(|| part["repeat"].as_str()).expect("text");
+    text.repeat(part["times"].as_u64().unwrap_or(1) as usize).into_bytes()
 }
 
 fn base64(text: &str) -> Vec<u8> {
@@ -83,10 +72,7 @@ fn base64(text: &str) -> Vec<u8> {
     let mut bytes = Vec::new();
     let (mut bits, mut count) = (0u32, 0);
     for byte in text.bytes().filter(|byte| *byte != b'=') {
-        let digit = DIGITS
-            .iter()
-            .position(|digit| *digit == byte)
-            .expect("a digit");
+        let digit = DIGITS.iter().position(|digit| *digit == byte).expect("a digit");
         bits = bits << 6 | digit as u32;
         count += 6;
         if count >= 8 {
@@ -133,22 +119,13 @@ fn same(seen: &Value, recorded: &Value) -> bool {
 fn t13_t14_t15_t16_t22_frames_carry_the_recorded_events() {
     let mut classes = std::collections::BTreeMap::new();
     for vector in Vector::all() {
-        let Vector {
-            label,
-            outcome,
-            class,
-            delivered,
-            ..
-        } = &vector;
+        let Vector { label, outcome, class, delivered, .. } = &vector;
         let reading = vector.read();
         let (events, bad_json) = events(&reading);
         let class = class.as_deref().unwrap_or(outcome);
         *classes.entry(class.to_owned()).or_insert(0) += 1;
 
-        let matching = events
-            .iter()
-            .zip(delivered)
-            .all(|(seen, event)| same(seen, event));
+        let matching = events.iter().zip(delivered).all(|(seen, event)| same(seen, event));
         assert!(matching, "{label}: {events:?}");
         match class {
             "completed" | "truncated" => {
@@ -165,11 +142,7 @@ fn t13_t14_t15_t16_t22_frames_carry_the_recorded_events() {
                 assert_eq!(events.len(), delivered.len(), "{label}");
                 let error = reading.end.expect_err(label);
                 let comment = label.contains("comment");
-                let limit = if comment {
-                    Limit::CommentBytes
-                } else {
-                    Limit::FrameBytes
-                };
+                let limit = if comment { Limit::CommentBytes } else { Limit::FrameBytes };
                 assert_eq!((error.limit, error.max), (limit, 10 << 20), "{label}");
                 assert_eq!(error.offset, vector.reads[0].len() as u64, "{label}");
                 continue;
@@ -178,14 +151,7 @@ fn t13_t14_t15_t16_t22_frames_carry_the_recorded_events() {
         }
         assert!(reading.end.is_ok(), "{label}");
     }
-    let expected = [
-        "completed",
-        "limit",
-        "schema",
-        "sequence",
-        "sse-json",
-        "truncated",
-    ];
+    let expected = ["completed", "limit", "schema", "sequence", "sse-json", "truncated"];
     assert!(classes.keys().eq(expected), "{classes:?}");
 }
 
@@ -217,11 +183,7 @@ fn t15_the_recorded_bodies_read_the_same_however_they_are_cut() {
         let whole = read(Limits::default(), [&body[..]]);
         assert!(reading == whole, "{}", vector.label);
         if body.len() < 100_000 {
-            assert!(
-                read(Limits::default(), body.chunks(1)) == whole,
-                "{}",
-                vector.label
-            );
+            assert!(read(Limits::default(), body.chunks(1)) == whole, "{}", vector.label);
         }
         for _ in 0..8 {
             let mut rest = &body[..];
@@ -243,18 +205,12 @@ fn t15_the_recorded_bodies_read_the_same_however_they_are_cut() {
 /// The reads of a public case, its frames' event types, and what it expects.
 fn case(text: &str) -> (Vec<Vec<u8>>, Vec<String>, Reading, Value) {
     let case: Value = serde_json::from_str(text).expect("a case");
-    let reads: Vec<_> = case["input"]["chunks"]
-        .as_array()
-        .expect("reads")
-        .iter()
-        .map(part)
-        .collect();
+    let reads: Vec<_> =
+        case["input"]["chunks"].as_array().expect("reads").iter().map(part).collect();
     let reading = read(Limits::default(), reads.iter().map(Vec::as_slice));
     let (events, bad_json) = events(&reading);
     assert!(!bad_json);
-    let types = events
-        .iter()
-        .map(|event| event["type"].as_str().expect("a type").to_owned());
+    let types = events.iter().map(|event| event["type"].as_str().expect("a type").to_owned());
     let types = types.collect();
     (reads, types, reading, case["expect"].clone())
 }
@@ -288,8 +244,5 @@ fn case_04_an_endless_frame_hits_the_limit() {
     let (reads, types, reading, expect) = case(text);
     assert_eq!(Value::from(types), expect["delivered"]);
     let error = reading.end.expect_err("endless");
-    assert_eq!(
-        (error.limit, error.offset),
-        (Limit::FrameBytes, reads[0].len() as u64)
-    );
+    assert_eq!((error.limit, error.offset), (Limit::FrameBytes, reads[0].len() as u64));
 }

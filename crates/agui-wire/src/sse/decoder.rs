@@ -112,9 +112,8 @@ impl Decoder {
             return Err(error);
         }
         let bytes = *input;
-        let (used, dispatched) = self
-            .scan(bytes)
-            .inspect_err(|error| self.failed = Some(*error))?;
+        let (used, dispatched) =
+            self.scan(bytes).inspect_err(|error| self.failed = Some(*error))?;
         self.offset += used as u64;
         *input = &bytes[used..];
         Ok(dispatched.map(|Dispatched { held }| self.frame(held.map(|range| &bytes[range]))))
@@ -158,11 +157,7 @@ impl Decoder {
         self.skip_lf = false;
         self.line = Line::default();
 
-        let frame = if self.frame.has_colon {
-            Some(self.frame(None))
-        } else {
-            None
-        };
+        let frame = if self.frame.has_colon { Some(self.frame(None)) } else { None };
         Ok(Ending { frame, end })
     }
 
@@ -244,11 +239,7 @@ impl Decoder {
             self.bom = None;
             if seen > 0 {
                 // It was no byte order mark but the start of a field that nobody knows.
-                self.line = Line {
-                    kind: Some(Kind::Unknown),
-                    len: seen,
-                    ..Line::default()
-                };
+                self.line = Line { kind: Some(Kind::Unknown), len: seen, ..Line::default() };
                 self.frame.open(0);
             }
             0
@@ -324,11 +315,7 @@ impl Decoder {
 
         let cap = self.limits.frame_bytes;
         let head = self.line.head;
-        let head = if settled {
-            &head[self.line.value_at..self.line.len]
-        } else {
-            &[]
-        };
+        let head = if settled { &head[self.line.value_at..self.line.len] } else { &[] };
         match kind {
             Kind::Data => {
                 if settled {
@@ -420,11 +407,7 @@ impl Decoder {
     /// The pending frame, whose data lies in the input or else in the buffer.
     fn frame<'a>(&'a mut self, held: Option<&'a [u8]>) -> Frame<'a> {
         let pending = &self.frame;
-        let id = if pending.complete {
-            &self.last_event_id
-        } else {
-            &self.id
-        };
+        let id = if pending.complete { &self.last_event_id } else { &self.id };
         let id = pending.has_id.then_some(id.as_str());
         let (data, replaced) = text(held.unwrap_or(&self.data), &mut self.text);
         Frame {
@@ -471,25 +454,12 @@ impl Decoder {
     /// The limit that such a line passes first.
     #[cold]
     fn exceeded(&self, kind: Kind, value_at: usize, offset: u64) -> LimitExceeded {
-        let Limits {
-            frame_bytes,
-            line_bytes,
-            comment_bytes,
-            id_bytes,
-            event_bytes,
-        } = self.limits;
+        let Limits { frame_bytes, line_bytes, comment_bytes, id_bytes, event_bytes, .. } =
+            self.limits;
         if kind == Kind::Comment {
-            return LimitExceeded {
-                limit: Limit::CommentBytes,
-                max: comment_bytes,
-                offset,
-            };
+            return LimitExceeded { limit: Limit::CommentBytes, max: comment_bytes, offset };
         }
-        let mut first = (
-            frame_bytes - self.frame.bytes,
-            Limit::FrameBytes,
-            frame_bytes,
-        );
+        let mut first = (frame_bytes - self.frame.bytes, Limit::FrameBytes, frame_bytes);
         let mut consider = |longest, limit, max| {
             if longest < first.0 {
                 first = (longest, limit, max);
@@ -500,18 +470,10 @@ impl Decoder {
             consider(id_bytes.saturating_add(value_at), Limit::IdBytes, id_bytes);
         }
         if kind == Kind::Event {
-            consider(
-                event_bytes.saturating_add(value_at),
-                Limit::EventBytes,
-                event_bytes,
-            );
+            consider(event_bytes.saturating_add(value_at), Limit::EventBytes, event_bytes);
         }
         let (_, limit, max) = first;
-        let offset = if limit == Limit::FrameBytes {
-            self.frame.offset
-        } else {
-            offset
-        };
+        let offset = if limit == Limit::FrameBytes { self.frame.offset } else { offset };
         LimitExceeded { limit, max, offset }
     }
 }

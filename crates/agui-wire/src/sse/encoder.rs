@@ -39,10 +39,7 @@ impl<'a> Encoder<'a> {
     /// An encoder of frames that are a data line alone.
     #[must_use]
     pub const fn new() -> Self {
-        Self {
-            id: None,
-            event: None,
-        }
+        Self { id: None, event: None }
     }
 
     /// Puts an `id: ` line before the data: a position in the stream. Plain clients ignore it
@@ -53,10 +50,7 @@ impl<'a> Encoder<'a> {
     /// When `id` has a CR, an LF or a NUL.
     pub fn id(self, id: &'a str) -> Result<Self, FieldError> {
         check(Field::Id, id)?;
-        Ok(Self {
-            id: Some(id),
-            ..self
-        })
+        Ok(Self { id: Some(id), ..self })
     }
 
     /// Puts an `event: ` line before the data. This protocol does not use it (T-16), and a
@@ -67,10 +61,7 @@ impl<'a> Encoder<'a> {
     /// When `name` has a CR, an LF or a NUL.
     pub fn event(self, name: &'a str) -> Result<Self, FieldError> {
         check(Field::Event, name)?;
-        Ok(Self {
-            event: Some(name),
-            ..self
-        })
+        Ok(Self { event: Some(name), ..self })
     }
 
     /// Appends a frame with this payload.
@@ -89,17 +80,17 @@ impl<'a> Encoder<'a> {
     /// # Errors
     ///
     /// When `write` fails, with its error; the buffer is then as it was before.
-    pub fn frame_with<E>(
+    pub fn frame_with<T, E>(
         self,
         body: &mut Vec<u8>,
-        write: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
-    ) -> Result<(), E> {
+        write: impl FnOnce(&mut Vec<u8>) -> Result<T, E>,
+    ) -> Result<T, E> {
         let before = body.len();
         let start = self.open(body, 0);
         match write(body) {
-            Ok(()) => {
+            Ok(value) => {
                 close(body, start);
-                Ok(())
+                Ok(value)
             }
             Err(error) => {
                 body.truncate(before);
@@ -128,13 +119,8 @@ impl<'a> Encoder<'a> {
     /// Writes all that stands before the payload, and returns where that starts.
     fn open(self, body: &mut Vec<u8>, payload: usize) -> usize {
         let fields = [("id: ", self.id), ("event: ", self.event)];
-        let fields = fields
-            .into_iter()
-            .filter_map(|(name, value)| Some((name, value?)));
-        let head: usize = fields
-            .clone()
-            .map(|(name, value)| name.len() + value.len() + 1)
-            .sum();
+        let fields = fields.into_iter().filter_map(|(name, value)| Some((name, value?)));
+        let head: usize = fields.clone().map(|(name, value)| name.len() + value.len() + 1).sum();
         body.reserve(head + "data: ".len() + payload + "\n\n".len());
         for (name, value) in fields {
             body.extend_from_slice(name.as_bytes());
@@ -181,11 +167,7 @@ pub struct FieldError {
 fn check(field: Field, value: &str) -> Result<(), FieldError> {
     match memchr3(b'\r', b'\n', 0, value.as_bytes()) {
         None => Ok(()),
-        Some(at) => Err(FieldError {
-            field,
-            byte: value.as_bytes()[at],
-            at,
-        }),
+        Some(at) => Err(FieldError { field, byte: value.as_bytes()[at], at }),
     }
 }
 
@@ -211,15 +193,9 @@ mod tests {
 
     #[test]
     fn t13_t15_a_frame_is_one_data_line_and_a_blank_line_with_lf() {
-        assert_eq!(
-            written(|body| Encoder::new().frame(body, "{}")),
-            "data: {}\n\n"
-        );
+        assert_eq!(written(|body| Encoder::new().frame(body, "{}")), "data: {}\n\n");
         assert_eq!(written(|body| Encoder::new().frame(body, "")), "data: \n\n");
-        assert_eq!(
-            written(|body| Encoder::new().frame(body, " {}")),
-            "data:  {}\n\n"
-        );
+        assert_eq!(written(|body| Encoder::new().frame(body, " {}")), "data:  {}\n\n");
     }
 
     #[test]
@@ -246,17 +222,11 @@ mod tests {
 
     #[test]
     fn id_and_event_come_before_the_data_when_asked() {
-        let encoder = Encoder::new()
-            .event("tick")
-            .and_then(|e| e.id("run-1/7"))
-            .expect("valid");
+        let encoder = Encoder::new().event("tick").and_then(|e| e.id("run-1/7")).expect("valid");
         let body = written(|body| encoder.frame(body, "{}"));
         assert_eq!(body, "id: run-1/7\nevent: tick\ndata: {}\n\n");
         let encoder = Encoder::new().id("").expect("valid");
-        assert_eq!(
-            written(|body| encoder.frame(body, "{}")),
-            "id: \ndata: {}\n\n"
-        );
+        assert_eq!(written(|body| encoder.frame(body, "{}")), "id: \ndata: {}\n\n");
     }
 
     #[test]
@@ -276,10 +246,8 @@ mod tests {
     #[test]
     fn a_failed_payload_leaves_no_trace() {
         let mut body = b"data: 1\n\n".to_vec();
-        let failed = Encoder::new()
-            .id("2")
-            .expect("valid")
-            .frame_with(&mut body, |body| {
+        let failed: Result<(), _> =
+            Encoder::new().id("2").expect("valid").frame_with(&mut body, |body| {
                 body.extend_from_slice(b"{\"half");
                 Err("no")
             });
@@ -289,15 +257,9 @@ mod tests {
 
     #[test]
     fn t17_a_comment_is_one_line_and_a_blank_line() {
-        assert_eq!(
-            written(|body| Encoder::comment(body, "keep-alive")),
-            ": keep-alive\n\n"
-        );
+        assert_eq!(written(|body| Encoder::comment(body, "keep-alive")), ": keep-alive\n\n");
         assert_eq!(written(|body| Encoder::comment(body, "")), ":\n\n");
-        assert_eq!(
-            written(|body| Encoder::comment(body, "a\r\ndata: b")),
-            ": a  data: b\n\n"
-        );
+        assert_eq!(written(|body| Encoder::comment(body, "a\r\ndata: b")), ": a  data: b\n\n");
     }
 
     #[test]

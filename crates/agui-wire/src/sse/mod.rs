@@ -32,10 +32,9 @@
 mod decoder;
 mod encoder;
 mod frame;
-mod limits;
 mod line;
 
+pub use crate::limits::{Limit, LimitExceeded, Limits};
 pub use decoder::Decoder;
 pub use encoder::{Encoder, Field, FieldError};
 pub use frame::{End, Ending, Frame};
-pub use limits::{Limit, LimitExceeded, Limits};

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// The limits of a [`Decoder`](super::Decoder), in bytes as they are on the wire.
+/// The limits of a decoder. Sizes are in bytes as they are on the wire.
 ///
 /// A size equal to the limit passes, one byte more fails. What is counted never depends on
 /// how the body was cut into reads. Frames that fit may come without end, and so may comments
@@ -10,13 +10,17 @@ use std::fmt;
 ///
 /// Together they bound the memory of a decoder: it holds at most `frame_bytes` of the frame being
 /// read, plus two ids and an event name, and the old block of a buffer while that grows. Only a
-/// frame that is not valid UTF-8 takes more: its text once again, with three bytes for each that
-/// had to be replaced.
+/// frame of server-sent events that is not valid UTF-8 takes more: its text once again, with three
+/// bytes for each that had to be replaced.
+///
+/// One more limit has no field, since the types set it: JSON nests at most
+/// [`MAX_DEPTH`](agui_types::json::MAX_DEPTH) levels, in either form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {
-    /// All lines of one frame together: field names, values, fields that are not known, but
-    /// neither comments nor line ends. Default 10 MiB, as in the reference client.
+    /// One frame. Server-sent events: all its lines together, that is field names, values and
+    /// fields that are not known, but neither comments nor line ends. Protobuf: header and message,
+    /// judged by the length in the header. Default 10 MiB, as in the reference client.
     pub frame_bytes: usize,
     /// One field line, without its line end. Default 10 MiB, so that a frame may be one line.
     pub line_bytes: usize,
@@ -27,6 +31,11 @@ pub struct Limits {
     pub id_bytes: usize,
     /// The value of an `event` line. Default 64 KiB.
     pub event_bytes: usize,
+    /// Elements of the lists in one protobuf frame (messages, tool calls, parts, patch operations
+    /// and so on, but not those inside JSON values), and occurrences of a message to be merged with
+    /// an earlier one. Two bytes can spell an element that takes some hundreds in memory. Default
+    /// 262,144.
+    pub list_items: usize,
 }
 
 impl Limits {
@@ -64,6 +73,13 @@ impl Limits {
         self.event_bytes = bytes;
         self
     }
+
+    /// Sets [`list_items`](Self::list_items).
+    #[must_use]
+    pub const fn with_list_items(mut self, items: usize) -> Self {
+        self.list_items = items;
+        self
+    }
 }
 
 impl Default for Limits {
@@ -74,6 +90,7 @@ impl Default for Limits {
             comment_bytes: 10 << 20,
             id_bytes: 64 << 10,
             event_bytes: 64 << 10,
+            list_items: 1 << 18,
         }
     }
 }
@@ -92,6 +109,8 @@ pub enum Limit {
     IdBytes,
     /// [`Limits::event_bytes`].
     EventBytes,
+    /// [`Limits::list_items`].
+    ListItems,
 }
 
 impl Limit {
@@ -102,12 +121,14 @@ impl Limit {
             Self::CommentBytes => "comment line",
             Self::IdBytes => "id line",
             Self::EventBytes => "event line",
+            Self::ListItems => "list",
         }
     }
 
     fn fix(self) -> &'static str {
         match self {
-            Self::FrameBytes => "the sender must end every frame with a blank line",
+            Self::FrameBytes => "the sender must end its frames sooner",
+            Self::ListItems => "the sender must send shorter lists",
             _ => "the sender must end the line sooner",
         }
     }
@@ -121,15 +142,15 @@ impl fmt::Display for Limit {
             Self::CommentBytes => "comment_bytes",
             Self::IdBytes => "id_bytes",
             Self::EventBytes => "event_bytes",
+            Self::ListItems => "list_items",
         })
     }
 }
 
-/// The body went past one of the [`Limits`]: the only way in which decoding can fail, as the
-/// grammar gives a meaning to any other sequence of bytes.
+/// The body went past one of the [`Limits`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the SSE {} that starts at byte {offset} of the body exceeds {limit} = {max}: {}, or the limit be raised",
+    "the {} that starts at byte {offset} of the body exceeds {limit} = {max}: {}, or the limit be raised",
     limit.subject(),
     limit.fix()
 )]
@@ -139,7 +160,7 @@ pub struct LimitExceeded {
     pub limit: Limit,
     /// Its value.
     pub max: usize,
-    /// Where the thing that is too long starts: the frame for [`Limit::FrameBytes`], as in
-    /// [`Frame::offset`](super::Frame::offset), else the line.
+    /// Where the thing that is too long starts: the line, or the frame for [`Limit::FrameBytes`] and
+    /// [`Limit::ListItems`].
     pub offset: u64,
 }
