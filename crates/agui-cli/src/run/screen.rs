@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal, Write};
 
 use agui_stream::Warning;
 use agui_stream::fold::{Change, Conversation};
-use agui_types::{Event, Interrupt, Message, MessageId, ToJson};
+use agui_types::{Event, Interrupt, JsonPointer, Message, MessageId, ToJson};
 
 use super::exchange::{Ended, Witness};
 use super::report::Verdict;
@@ -35,8 +35,10 @@ pub(super) struct Screen<O = io::Stdout, E = io::Stderr> {
     /// Whether to tell what happens beside the text.
     talks: bool,
     dims: bool,
-    /// The message whose text stands last on standard output, where its line is not ended.
+    /// The message whose text stands last on standard output, until it ends.
     speaker: Option<MessageId>,
+    /// Whether the last line on standard output is not ended.
+    line_open: bool,
     /// Whether standard output was closed by whoever read it.
     closed: bool,
 }
@@ -47,7 +49,17 @@ impl Screen {
         let (out, err) = (io::stdout(), io::stderr());
         let (talks, dims) = (talks || err.is_terminal(), colours(&err));
         let out_terminal = out.is_terminal();
-        Self { out, err, shows, out_terminal, talks, dims, speaker: None, closed: false }
+        Self {
+            out,
+            err,
+            shows,
+            out_terminal,
+            talks,
+            dims,
+            speaker: None,
+            line_open: false,
+            closed: false,
+        }
     }
 }
 
@@ -58,9 +70,11 @@ impl<O: Write, E: Write> Witness for Screen<O, E> {
         changes: &[Change],
         conversation: &Conversation,
     ) -> io::Result<()> {
-        let shown = match self.shows {
-            Shows::Json => writeln!(self.out, "{}", event.to_json()),
-            Shows::Text => self.text(changes, conversation),
+        let shown = match (self.shows, event) {
+            (Shows::Json, event) => self.print(&format!("{}\n", event.to_json())),
+            // Messages of an echoed input are nothing that is said now.
+            (Shows::Text, Event::RunStarted(_)) => Ok(()),
+            (Shows::Text, _) => self.text(changes, conversation),
         };
         shown.and_then(|()| self.out.flush()).inspect_err(|error| {
             self.closed = error.kind() == io::ErrorKind::BrokenPipe;
@@ -123,10 +137,20 @@ impl<O: Write, E: Write> Screen<O, E> {
 
     /// Ends the line that is open on standard output.
     fn end(&mut self) -> io::Result<()> {
-        if self.speaker.take().is_some() {
-            self.out.write_all(b"\n")?;
+        self.speaker = None;
+        if self.line_open {
+            self.print("\n")?;
         }
         self.out.flush()
+    }
+
+    fn print(&mut self, text: &str) -> io::Result<()> {
+        self.line_open = !text.ends_with('\n');
+        if self.out_terminal {
+            self.out.write_all(harmless(text).as_bytes())
+        } else {
+            self.out.write_all(text.as_bytes())
+        }
     }
 
     /// Tells what happens beside the text, in a dimmed line.
@@ -180,11 +204,7 @@ impl<O: Write, E: Write> Screen<O, E> {
             self.end()?;
             self.speaker = Some(id.clone());
         }
-        if self.out_terminal {
-            self.out.write_all(harmless(text).as_bytes())
-        } else {
-            self.out.write_all(text.as_bytes())
-        }
+        self.print(text)
     }
 }
 
@@ -236,10 +256,9 @@ fn about_change(change: &Change, conversation: &Conversation) -> Option<String> 
             }
             _ => return None,
         },
-        Change::ActivityPatched { message, .. } => match messages.find(message.as_str())? {
+        Change::ActivityPatched { message, paths } => match messages.find(message.as_str())? {
             Message::Activity(activity) => {
-                let content = shortened(activity.content.as_str());
-                format!("activity {}: {content}", activity.activity_type)
+                format!("activity {}: {}", activity.activity_type, listed(paths))
             }
             _ => return None,
         },
@@ -247,9 +266,10 @@ fn about_change(change: &Change, conversation: &Conversation) -> Option<String> 
             Message::Reasoning(message) => format!("reasoning: {}", shortened(&message.content)),
             _ => return None,
         },
-        Change::StateReplaced | Change::StatePatched { .. } => {
-            format!("state: {}", shortened(&conversation.state().to_string()))
+        Change::StateReplaced => {
+            format!("state: {}", shortened(conversation.state().to_json().as_str()))
         }
+        Change::StatePatched { paths } => format!("state: {}", listed(paths)),
         _ => return None,
     })
 }
@@ -260,11 +280,23 @@ fn about_interrupt(interrupt: &Interrupt) -> String {
     format!("{} ({})", shortened(asks), interrupt.id)
 }
 
+/// Where a patch changed something.
+fn listed(paths: &[JsonPointer]) -> String {
+    let paths: Vec<&str> = paths.iter().map(JsonPointer::as_str).collect();
+    shortened(&paths.join(" "))
+}
+
 /// The beginning of a text, in one line.
 fn shortened(text: &str) -> String {
-    let line = text.split_whitespace().flat_map(|word| [" ", word]).skip(1).collect::<String>();
+    let mut line = String::new();
+    let mut words = text.split_whitespace();
+    while let Some(word) = words.next().filter(|_| line.len() <= MOST_SHOWN) {
+        line.extend((!line.is_empty()).then_some(' '));
+        line.extend(word.chars().take(MOST_SHOWN + 1));
+    }
     match line.char_indices().nth(MOST_SHOWN) {
         Some((end, _)) => format!("{}…", &line[..end]),
+        None if words.next().is_some() => format!("{line} …"),
         None => line,
     }
 }
@@ -274,4 +306,133 @@ fn shortened(text: &str) -> String {
 fn harmless(text: &str) -> String {
     let shown = |c: char| if c.is_control() && c != '\n' && c != '\t' { '\u{fffd}' } else { c };
     text.chars().map(shown).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use agui_stream::fold::Applied;
+    use agui_types::event::{
+        MessagesSnapshot, TextMessageContent, TextMessageEnd, TextMessageStart, ToolCallArgs,
+        ToolCallEnd, ToolCallStart,
+    };
+    use agui_types::json::Value;
+    use agui_types::message::AssistantMessage;
+
+    /// What is printed on standard output and standard error.
+    fn printed(
+        events: &[Event],
+        set_up: impl FnOnce(&mut Screen<Vec<u8>, Vec<u8>>),
+    ) -> (String, String) {
+        let mut screen = Screen {
+            out: Vec::new(),
+            err: Vec::new(),
+            shows: Shows::Text,
+            out_terminal: false,
+            talks: true,
+            dims: false,
+            speaker: None,
+            line_open: false,
+            closed: false,
+        };
+        set_up(&mut screen);
+        let mut conversation = Conversation::new(Vec::new(), Value::Null);
+        let mut applied = Applied::default();
+        for event in events {
+            conversation.apply(event, &mut applied);
+            screen.event(event, &applied.changes, &conversation).unwrap();
+        }
+        screen.end().unwrap();
+        (String::from_utf8(screen.out).unwrap(), String::from_utf8(screen.err).unwrap())
+    }
+
+    fn start(id: &str) -> Event {
+        TextMessageStart::new(id).into()
+    }
+
+    fn say(id: &str, text: &str) -> Event {
+        TextMessageContent::new(id, text).into()
+    }
+
+    fn end(id: &str) -> Event {
+        TextMessageEnd::new(id).into()
+    }
+
+    fn call(name: &str, arguments: &str) -> [Event; 3] {
+        [
+            ToolCallStart::new("c", name).into(),
+            ToolCallArgs::new("c", arguments).into(),
+            ToolCallEnd::new("c").into(),
+        ]
+    }
+
+    #[test]
+    fn every_message_has_lines_of_its_own() {
+        let events = [
+            start("a"),
+            say("a", "one "),
+            say("a", "two"),
+            end("a"),
+            start("b"),
+            say("b", "three\n"),
+            end("b"),
+            start("c"),
+            start("d"),
+            say("c", "four"),
+            say("d", "five"),
+            say("c", "six"),
+        ];
+        let (out, err) = printed(&events, |_| {});
+        assert_eq!(out, "one two\nthree\nfour\nfive\nsix\n");
+        assert_eq!(err, "");
+    }
+
+    #[test]
+    fn a_message_of_a_snapshot_is_printed_once() {
+        let message = |id: &str, text: &str| AssistantMessage::new(id).content(text).into();
+        let snapshot = MessagesSnapshot::new(vec![message("a", "said"), message("b", "new")]);
+        let events = [start("a"), say("a", "said"), end("a"), snapshot.into()];
+        assert_eq!(printed(&events, |_| {}).0, "said\nnew\n");
+    }
+
+    #[test]
+    fn a_terminal_is_not_controlled_by_what_an_agent_says() {
+        // C-93
+        let evil = "a\x1b]0;title\x07b\u{9b}31mc\r\nd\te";
+        let events = [&[start("a"), say("a", evil), end("a")][..], &call("\x1b[2J", evil)].concat();
+        let (out, err) = printed(&events, |screen| screen.out_terminal = true);
+        assert!(!out.contains(['\x1b', '\x07', '\u{9b}', '\r']), "{out:?}");
+        assert!(out.ends_with("c\u{fffd}\nd\te\n"), "{out:?}");
+        assert!(!err.contains(['\x1b', '\u{9b}']), "{err:?}");
+        assert_eq!(printed(&events, |_| {}).0, format!("{evil}\n"), "a pipe gets it as it is");
+
+        let (out, _) = printed(&events, |screen| {
+            (screen.out_terminal, screen.shows) = (true, Shows::Json);
+        });
+        assert!(!out.contains(['\x1b', '\u{9b}']), "{out:?}");
+    }
+
+    #[test]
+    fn what_is_told_beside_does_not_tear_the_answer_on_a_terminal() {
+        let spoken = [start("a"), say("a", "half "), say("a", "whole"), end("a")];
+        let events = [&spoken[..2], &call("f", "{ \"a\":\n1 }"), &spoken[2..]].concat();
+        let (out, err) = printed(&events, |screen| screen.out_terminal = true);
+        assert_eq!(out, "half \nwhole\n");
+        assert_eq!(err, "tool call f { \"a\": 1 }\n");
+        assert_eq!(printed(&events, |_| {}).0, "half whole\n");
+        let (_, err) = printed(&events, |screen| screen.dims = true);
+        assert_eq!(err, "\x1b[2mtool call f { \"a\": 1 }\x1b[0m\n");
+        assert_eq!(printed(&events, |screen| screen.talks = false).1, "");
+    }
+
+    #[test]
+    fn a_line_is_no_longer_than_it_may_be() {
+        for text in ["x".repeat(MOST_SHOWN), "é".repeat(MOST_SHOWN)] {
+            assert_eq!(shortened(&text), text);
+            assert_eq!(shortened(&format!("{text}y")), format!("{text}…"));
+        }
+        let words = shortened(&"word ".repeat(1_000_000));
+        assert!(words.chars().count() <= MOST_SHOWN + 2 && words.ends_with('…'), "{words}");
+        assert_eq!(shortened(" a\n  b\tc "), "a b c");
+    }
 }
