@@ -297,6 +297,10 @@ macro_rules! union {
                     Self::Unknown(unknown) => unknown.json().write(out),
                 }
             }
+
+            fn writes_densely(&self) -> bool {
+                !matches!(self, Self::Unknown(_))
+            }
         }
 
         bridge!($name);

@@ -246,6 +246,10 @@ impl Write for PatchOperation {
         }
         write::close_object(out);
     }
+
+    fn writes_densely(&self) -> bool {
+        !matches!(self.op, PatchOp::Unknown(_))
+    }
 }
 
 bridge!(PatchOperation);

@@ -3,7 +3,8 @@
 use agui_types::event::{Custom, RunStarted, StepStarted, TextMessageContent};
 use agui_types::json::Value;
 use agui_types::{
-    Event, FromJson, Json, JsonObject, Message, MessageId, RunAgentInput, Timestamp, ToJson,
+    Event, FromJson, Json, JsonObject, Message, MessageId, PatchOperation, RunAgentInput,
+    Timestamp, ToJson,
 };
 use serde::{Deserialize, Serialize};
 
@@ -40,6 +41,23 @@ fn serde_writes_what_we_write() {
         assert_eq!(out, ours);
         let value: serde_json::Value = serde_json::from_str(&text).unwrap();
         assert_eq!(serde_json::to_value(&event).unwrap(), value);
+    }
+}
+
+#[test]
+fn text_that_came_from_elsewhere_is_written_in_one_piece() {
+    for text in
+        [r#"{ "op":"merge", "\u0061":1.0 }"#, r#"{"op":"merge","a":1.0}"#, r#"{"op":"merge"}"#]
+    {
+        let operation = PatchOperation::from_json_tolerant(text).unwrap().value;
+        assert_eq!(serde_json::to_string(&operation).unwrap(), text);
+        let message = text.replacen("op", "role", 1);
+        let read = Message::from_json_tolerant(&message).unwrap().value;
+        assert_eq!(serde_json::to_string(&[read]).unwrap(), format!("[{message}]"));
+        let json = Json::parse(text).unwrap();
+        assert_eq!(serde_json::to_string(&json).unwrap(), text);
+        let object = JsonObject::try_from(json).unwrap();
+        assert_eq!(serde_json::to_string(&object).unwrap(), text);
     }
 }
 

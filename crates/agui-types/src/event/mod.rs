@@ -165,6 +165,10 @@ macro_rules! events {
                     Self::Unknown(unknown) => unknown.json().write(out),
                 }
             }
+
+            fn writes_densely(&self) -> bool {
+                !matches!(self, Self::Unknown(_))
+            }
         }
 
         #[cfg(feature = "schemars")]

@@ -3,12 +3,12 @@
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, Visitor};
-use serde::ser::{Error as _, Serialize, Serializer};
+use serde::ser::{Error as _, Serialize, SerializeMap, Serializer};
 use serde_json::value::RawValue;
 
-use super::Cursor;
 use super::text::into_string;
 use super::write::{self, Write, Written};
+use super::{Cursor, JsonError, LexError};
 
 /// Serialises a value by its own JSON text, so that there is one writer only.
 ///
@@ -21,10 +21,35 @@ pub(crate) fn serialize_text<T: Write + ?Sized, S: Serializer>(
     let mut out = Vec::new();
     value.write(&mut out);
     let text = into_string(out);
-    match dense_members(&text) {
-        Some(members) => serializer.collect_map(members),
-        None => Raw(&text).serialize(serializer),
+    let is_dense = || dense(&text).is_ok_and(|dense| dense == text.as_bytes());
+    if text.starts_with('{') && (value.writes_densely() || is_dense()) {
+        serialize_members(&text, serializer)
+    } else {
+        Raw(&text).serialize(serializer)
     }
+}
+
+fn serialize_members<S: Serializer>(text: &str, serializer: S) -> Result<S::Ok, S::Error> {
+    let broken = |error| S::Error::custom(JsonError::from(error));
+    let mut map = serializer.serialize_map(None)?;
+    let (mut cursor, mut first) = (Cursor::new(text), true);
+    cursor.open_object().map_err(broken)?;
+    while let Some(name) = cursor.next_key(&mut first).map_err(broken)? {
+        map.serialize_entry(&*name, &Raw(cursor.skip().map_err(broken)?))?;
+    }
+    map.end()
+}
+
+/// An object's text without white space and needless escapes around its members.
+fn dense(text: &str) -> Result<Vec<u8>, LexError> {
+    let (mut cursor, mut first) = (Cursor::new(text), true);
+    let mut out = vec![b'{'];
+    cursor.open_object()?;
+    while let Some(name) = cursor.next_key(&mut first)? {
+        write::any_member(&mut out, &name, &Written(cursor.skip()?));
+    }
+    write::close_object(&mut out);
+    Ok(out)
 }
 
 /// Deserialises any value as its JSON text.
@@ -33,21 +58,6 @@ pub(crate) fn deserialize_text<'de, D: Deserializer<'de>>(
 ) -> Result<String, D::Error> {
     let raw = <Box<RawValue>>::deserialize(Buffered(deserializer))?;
     Ok(String::from(<Box<str>>::from(raw)))
-}
-
-/// The members of an object that is written without white space and needless escapes.
-fn dense_members(text: &str) -> Option<Vec<(String, Raw<'_>)>> {
-    let mut cursor = Cursor::new(text);
-    cursor.open_object().ok()?;
-    let (mut first, mut members) = (true, Vec::new());
-    let mut dense = vec![b'{'];
-    while let Some(name) = cursor.next_key(&mut first).ok()? {
-        let value = cursor.skip().ok()?;
-        write::any_member(&mut dense, &name, &Written(value));
-        members.push((name.into_owned(), Raw(value)));
-    }
-    write::close_object(&mut dense);
-    (dense == text.as_bytes()).then_some(members)
 }
 
 /// One JSON value as text.

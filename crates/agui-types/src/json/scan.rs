@@ -6,24 +6,38 @@
 /// Looks at eight bytes at a time.
 #[inline]
 pub(crate) fn plain_end(bytes: &[u8], from: usize) -> usize {
-    const ONES: u64 = 0x0101_0101_0101_0101;
-    const HIGHS: u64 = 0x8080_8080_8080_8080;
-    let (words, rest) = bytes.get(from..).unwrap_or_default().as_chunks::<8>();
+    let rest = bytes.get(from..).unwrap_or_default();
+    let (words, tail) = rest.as_chunks::<8>();
     let mut at = from;
     for word in words {
-        let word = u64::from_le_bytes(*word);
-        // Flipping bit 1 brings the quote, 0x22, down to the control characters' upper neighbour.
-        let control_or_quote = (word ^ (ONES * 0x02)).wrapping_sub(ONES * 0x21);
-        let backslash = (word ^ (ONES * 0x5c)).wrapping_sub(ONES);
-        let hit = (control_or_quote | backslash) & !word & HIGHS;
-        if hit != 0 {
-            // The lowest set bit is exact: a subtraction borrows only from above a true hit.
-            return at + hit.trailing_zeros() as usize / 8;
+        let plain = plain_bytes(*word);
+        at += plain;
+        if plain < 8 {
+            return at;
         }
-        at += 8;
     }
-    let plain = |byte: &&u8| **byte >= 0x20 && **byte != b'"' && **byte != b'\\';
-    at + rest.iter().take_while(plain).count()
+    match rest.last_chunk::<8>() {
+        // It begins among bytes that are known to be plain.
+        Some(word) => bytes.len() - 8 + plain_bytes(*word),
+        None => {
+            let plain = |byte: &&u8| **byte >= 0x20 && **byte != b'"' && **byte != b'\\';
+            at + tail.iter().take_while(plain).count()
+        }
+    }
+}
+
+/// How many of eight bytes come before the first one that is not plain.
+#[inline]
+fn plain_bytes(word: [u8; 8]) -> usize {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    const HIGHS: u64 = 0x8080_8080_8080_8080;
+    let word = u64::from_le_bytes(word);
+    // Flipping bit 1 brings the quote, 0x22, down to the control characters' upper neighbour.
+    let control_or_quote = (word ^ (ONES * 0x02)).wrapping_sub(ONES * 0x21);
+    let backslash = (word ^ (ONES * 0x5c)).wrapping_sub(ONES);
+    let special = (control_or_quote | backslash) & !word & HIGHS;
+    // The lowest set bit is exact: a subtraction borrows only from above a true one.
+    special.trailing_zeros() as usize / 8
 }
 
 #[cfg(test)]

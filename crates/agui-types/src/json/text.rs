@@ -92,6 +92,10 @@ impl Write for Json {
     fn write(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(self.0.as_bytes());
     }
+
+    fn writes_densely(&self) -> bool {
+        false
+    }
 }
 
 impl Serialize for Json {

@@ -6,6 +6,12 @@ use super::scan::plain_end;
 pub(crate) trait Write {
     /// Appends the value's JSON text.
     fn write(&self, out: &mut Vec<u8>);
+
+    /// Whether what is written, where it is an object, has no white space and no needless escape
+    /// around its members: true for everything but text that came from elsewhere.
+    fn writes_densely(&self) -> bool {
+        true
+    }
 }
 
 /// Appends a string in quotes; escapes what JSON requires and nothing more.
@@ -112,13 +118,16 @@ impl Write for i64 {
         // From the end on: a sign and at most 19 digits.
         let mut digits = [0; 20];
         let (mut at, mut rest) = (digits.len(), self.unsigned_abs());
-        loop {
+        while rest >= 10 {
+            let pair = (rest % 100) as u8;
+            rest /= 100;
+            at -= 2;
+            digits[at] = b'0' + pair / 10;
+            digits[at + 1] = b'0' + pair % 10;
+        }
+        if rest > 0 || at == digits.len() {
             at -= 1;
-            digits[at] = b'0' + (rest % 10) as u8;
-            rest /= 10;
-            if rest == 0 {
-                break;
-            }
+            digits[at] = b'0' + rest as u8;
         }
         if *self < 0 {
             at -= 1;
