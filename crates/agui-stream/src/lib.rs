@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod chunks;
+mod compact;
 mod compat;
 mod ending;
 mod enforce;
@@ -16,6 +17,7 @@ mod report;
 mod verify;
 
 pub use chunks::ChunkExpander;
+pub use compact::{Compactor, compact};
 pub use compat::{Boundary, PeerVersion};
 pub use ending::Ending;
 pub use enforce::enforce;

@@ -1,61 +1,11 @@
 //! What the reader of partial JSON allocates, counted for the thread that runs the test.
-#![allow(unsafe_code)]
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
+mod counting;
 
 use agui_stream::partial::{PartialJson, PartialState};
 use agui_types::json::MAX_DEPTH;
 
-struct Counting;
-
-#[derive(Clone, Copy, Default)]
-struct Count {
-    calls: usize,
-    /// Bytes asked for, growth of existing blocks included.
-    bytes: usize,
-}
-
-thread_local! {
-    static COUNT: Cell<Count> = const { Cell::new(Count { calls: 0, bytes: 0 }) };
-}
-
-fn note(asked: usize) {
-    // Threads that are being torn down are of no interest.
-    let _ = COUNT.try_with(|cell| {
-        let count = cell.get();
-        cell.set(Count {
-            calls: count.calls + 1,
-            bytes: count.bytes + asked,
-        });
-    });
-}
-
-// SAFETY: everything is passed on to the system's allocator unchanged.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        note(layout.size());
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        unsafe { System.dealloc(block, layout) }
-    }
-
-    unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        note(size);
-        unsafe { System.realloc(block, layout, size) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
-
-fn counted<T>(run: impl FnOnce() -> T) -> (T, Count) {
-    COUNT.set(Count::default());
-    let value = run();
-    (value, COUNT.get())
-}
+use counting::{Count, counted};
 
 const MIB: usize = 1 << 20;
 
