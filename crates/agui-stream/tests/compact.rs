@@ -35,12 +35,7 @@ fn vectors_of_kind_compact() {
                 Err(fault) => vec![format!("does not verify: {fault}")],
             },
         };
-        assert_eq!(
-            compact(compacted.clone()),
-            compacted,
-            "{}: twice",
-            vector.id
-        );
+        assert_eq!(compact(compacted.clone()), compacted, "{}: twice", vector.id);
         if let Ok(before) = fold(&events) {
             assert_eq!(fold(&compacted), Ok(before), "{}", vector.id);
         }
@@ -237,20 +232,12 @@ fn what_may_move_depends_on_what_is_continued() {
         {"type":"RUN_FINISHED","threadId":"t","runId":"r"}
         "#,
     );
-    assert_eq!(
-        compact(run.clone()),
-        run,
-        "both are new, so their order shows"
-    );
+    assert_eq!(compact(run.clone()), run, "both are new, so their order shows");
     let history = vec![AssistantMessage::new("m1").content("so far: ").into()];
     let before = Conversation::new(history, Tree::parse("{}").unwrap());
     let mut compactor = Compactor::after(before);
     run.into_iter().for_each(|event| compactor.push(event));
-    let types: Vec<_> = compactor
-        .finish()
-        .into_iter()
-        .map(|event| written_id(&event))
-        .collect();
+    let types: Vec<_> = compactor.finish().into_iter().map(|event| written_id(&event)).collect();
     assert_eq!(types[1..5], ["START m2", "END m2", "START m1", "END m1"]);
 }
 
@@ -346,9 +333,7 @@ fn stream(lines: &str) -> Vec<Event> {
     let lines = lines.lines().map(str::trim).filter(|line| !line.is_empty());
     lines
         .map(|line| {
-            EventReader::new()
-                .exact(line)
-                .unwrap_or_else(|error| panic!("{line}: {error}"))
+            EventReader::new().exact(line).unwrap_or_else(|error| panic!("{line}: {error}"))
         })
         .collect()
 }

@@ -56,9 +56,7 @@ fn twice_the_stream_is_twice_the_work() {
             for at in 0..count {
                 run.extend([
                     TextMessageContent::new("m", "x").into(),
-                    ToolCallStart::new(format!("c{at}"), "f")
-                        .parent_message_id("m")
-                        .into(),
+                    ToolCallStart::new(format!("c{at}"), "f").parent_message_id("m").into(),
                     ToolCallArgs::new(format!("c{at}"), "{").into(),
                     custom(),
                     ToolCallArgs::new(format!("c{at}"), "}").into(),
@@ -94,14 +92,8 @@ fn twice_the_stream_is_twice_the_work() {
     ];
     for (name, stream) in streams {
         let (once, twice) = both(1_000, stream);
-        assert!(
-            twice.calls <= once.calls * 21 / 10,
-            "{name}: {once:?} {twice:?}"
-        );
-        assert!(
-            twice.bytes <= once.bytes * 22 / 10,
-            "{name}: {once:?} {twice:?}"
-        );
+        assert!(twice.calls <= once.calls * 21 / 10, "{name}: {once:?} {twice:?}");
+        assert!(twice.bytes <= once.bytes * 22 / 10, "{name}: {once:?} {twice:?}");
     }
 }
 

@@ -140,18 +140,10 @@ fn event() -> impl Strategy<Value = Event> {
     ];
     (members, tag, metadata).prop_map(|(members, tag, metadata)| {
         let runs = ["RUN_", "SUBAGENT_", "MESSAGES_"];
-        let tag = if runs
-            .iter()
-            .any(|run| members.contains(&format!(r#":"{run}"#)))
-        {
-            ""
-        } else {
-            tag
-        };
+        let tag =
+            if runs.iter().any(|run| members.contains(&format!(r#":"{run}"#))) { "" } else { tag };
         let text = format!("{{{members}{tag}{metadata}}}");
-        EventReader::new()
-            .exact(&text)
-            .unwrap_or_else(|error| panic!("{text}: {error}"))
+        EventReader::new().exact(&text).unwrap_or_else(|error| panic!("{text}: {error}"))
     })
 }
 
@@ -177,10 +169,7 @@ fn compacted(events: &[Event]) -> Vec<Event> {
 }
 
 fn compacted_by(mut compactor: Compactor, events: &[Event]) -> Vec<Event> {
-    events
-        .iter()
-        .cloned()
-        .for_each(|event| compactor.push(event));
+    events.iter().cloned().for_each(|event| compactor.push(event));
     compactor.finish()
 }
 
@@ -195,9 +184,7 @@ fn history() -> impl Strategy<Value = Conversation> {
         r#"{"id":"c","role":"assistant","toolCalls":[{"id":"a","type":"function","function":{"name":"f","arguments":"7"}}]}"#,
     ]);
     vec(message, 0..4).prop_map(|messages| {
-        let messages = messages
-            .iter()
-            .map(|text| Message::from_json_exact(text).unwrap());
+        let messages = messages.iter().map(|text| Message::from_json_exact(text).unwrap());
         let state = Value::parse(r#"{"n":0,"l":[]}"#).unwrap();
         Conversation::new(messages.collect(), state)
     })

@@ -58,18 +58,8 @@ fn twice_the_text_is_twice_the_work() {
         format!("[{}]", vec![row; count].join(","))
     };
     let (once, twice) = (read(&rows(8_000)), read(&rows(16_000)));
-    assert!(
-        twice.bytes <= once.bytes * 21 / 10,
-        "{} {}",
-        once.bytes,
-        twice.bytes
-    );
-    assert!(
-        twice.calls <= once.calls * 21 / 10,
-        "{} {}",
-        once.calls,
-        twice.calls
-    );
+    assert!(twice.bytes <= once.bytes * 21 / 10, "{} {}", once.bytes, twice.bytes);
+    assert!(twice.calls <= once.calls * 21 / 10, "{} {}", once.calls, twice.calls);
 }
 
 #[test]

@@ -22,9 +22,8 @@ fn json() -> impl Strategy<Value = String> {
                 format!("[{empty}{items}]")
             }),
             (vec((space(), name(), inner, space()), 0..5), space()).prop_map(|(members, empty)| {
-                let members = members
-                    .iter()
-                    .map(|(a, name, value, b)| format!("{a}{name}{b}:{a}{value}{b}"));
+                let members =
+                    members.iter().map(|(a, name, value, b)| format!("{a}{name}{b}:{a}{value}{b}"));
                 let members = members.collect::<Vec<_>>().join(",");
                 format!("{{{empty}{members}}}")
             }),
@@ -61,19 +60,15 @@ fn name() -> impl Strategy<Value = String> {
 fn text() -> impl Strategy<Value = String> {
     let noise = prop_oneof![r#"[\[\]{}:,"\\tfn0-9eE+.ux -]{0,6}"#, any::<String>()];
     prop_oneof![
-        (
-            json(),
-            any::<prop::sample::Index>(),
-            0..4usize,
-            noise.clone()
-        )
-            .prop_map(|(json, at, length, noise)| {
+        (json(), any::<prop::sample::Index>(), 0..4usize, noise.clone()).prop_map(
+            |(json, at, length, noise)| {
                 let mut characters: Vec<char> = json.chars().collect();
                 let at = at.index(characters.len() + 1);
                 let end = (at + length).min(characters.len());
                 characters.splice(at..end, noise.chars());
                 characters.into_iter().collect()
-            }),
+            }
+        ),
         noise,
     ]
 }
@@ -85,9 +80,7 @@ fn cut(text: &str, cuts: &[prop::sample::Index]) -> Vec<String> {
         at.extend(cuts.iter().map(|cut| *cut.get(&boundaries)));
     }
     at.sort_unstable();
-    at.windows(2)
-        .map(|piece| text[piece[0]..piece[1]].to_owned())
-        .collect()
+    at.windows(2).map(|piece| text[piece[0]..piece[1]].to_owned()).collect()
 }
 
 /// Pushes the pieces, and checks after each that what is shown and its text agree.

@@ -114,10 +114,7 @@ impl Gatherer {
 
 impl Group {
     fn met(met: u64) -> Self {
-        Self {
-            met,
-            ..Self::default()
-        }
+        Self { met, ..Self::default() }
     }
 
     fn write(self, end: Option<Event>, out: &mut Vec<Event>) {

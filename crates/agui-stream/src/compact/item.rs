@@ -59,11 +59,7 @@ pub(super) struct Deltas {
 
 impl Deltas {
     pub(super) fn new(item: Item) -> Self {
-        Self {
-            item,
-            text: String::new(),
-            metadata: Vec::new(),
-        }
+        Self { item, text: String::new(), metadata: Vec::new() }
     }
 
     /// Takes one more.

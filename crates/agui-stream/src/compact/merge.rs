@@ -90,10 +90,7 @@ impl Merger {
             Part::Start => {
                 self.write_doubtful(out);
                 self.close(&item, out);
-                let open = Open {
-                    opened: self.taken,
-                    waiting: None,
-                };
+                let open = Open { opened: self.taken, waiting: None };
                 self.open.insert(item, open);
             }
             Part::Delta if self.chunks => {}

@@ -71,10 +71,7 @@ impl Compactor {
     /// A compactor for a stream that holds a thread from its beginning.
     #[must_use]
     pub fn new() -> Self {
-        Self::after(Conversation::new(
-            Vec::new(),
-            Value::Object(Default::default()),
-        ))
+        Self::after(Conversation::new(Vec::new(), Value::Object(Default::default())))
     }
 
     /// A compactor for a stream that continues this conversation. It matters where an item is

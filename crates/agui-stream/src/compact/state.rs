@@ -36,20 +36,12 @@ impl State {
 
     /// Writes out what they come to.
     pub(super) fn write(&mut self, out: &mut Vec<Event>) {
-        let Self {
-            snapshot,
-            deltas,
-            mut metadata,
-        } = std::mem::take(self);
+        let Self { snapshot, deltas, mut metadata } = std::mem::take(self);
         let Some(snapshot) = snapshot else {
             out.extend(deltas.into_iter().map(Event::from));
             return;
         };
-        metadata.extend(
-            deltas
-                .iter()
-                .filter_map(|delta| delta.base.metadata().cloned()),
-        );
+        metadata.extend(deltas.iter().filter_map(|delta| delta.base.metadata().cloned()));
         let mut event = StateSnapshot::new(patched(snapshot, &deltas));
         event.base.set_metadata(merged(metadata));
         out.push(event.into());

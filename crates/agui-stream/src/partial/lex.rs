@@ -196,14 +196,7 @@ impl Word {
             b'f' => ("false", "the rest of 'false'", Value::Bool(false)),
             _ => ("null", "the rest of 'null'", Value::Null),
         };
-        (
-            Self {
-                word,
-                rest,
-                read: 1,
-            },
-            value,
-        )
+        (Self { word, rest, read: 1 }, value)
     }
 
     /// Takes the next byte; `true` where the word is whole with it.

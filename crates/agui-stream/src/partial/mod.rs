@@ -312,11 +312,8 @@ impl PartialJson {
             self.close();
         } else if byte == b',' {
             self.keep = offset;
-            self.step = if object {
-                Step::Name { or_end: false }
-            } else {
-                Step::Value { or_end: false }
-            };
+            self.step =
+                if object { Step::Name { or_end: false } } else { Step::Value { or_end: false } };
         } else {
             return Err(PartialErrorKind::Expected(expected));
         }

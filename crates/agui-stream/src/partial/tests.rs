@@ -8,11 +8,9 @@ fn read(text: &str) -> PartialJson {
     partial.push(text);
     let repaired = partial.repaired();
     match partial.value() {
-        Some(value) => assert_eq!(
-            Value::parse(&repaired).unwrap().to_string(),
-            value.to_string(),
-            "{text}"
-        ),
+        Some(value) => {
+            assert_eq!(Value::parse(&repaired).unwrap().to_string(), value.to_string(), "{text}")
+        }
         None => assert_eq!(repaired, "", "{text}"),
     }
     partial
@@ -101,15 +99,9 @@ fn half_a_surrogate_pair_waits_for_the_other() {
 
 #[test]
 fn a_repeated_member_shows_from_its_values_beginning() {
+    assert_eq!(read(r#"{"a":[1],"b":2,"a""#).value().unwrap().to_string(), r#"{"a":[1],"b":2}"#);
     assert_eq!(
-        read(r#"{"a":[1],"b":2,"a""#).value().unwrap().to_string(),
-        r#"{"a":[1],"b":2}"#
-    );
-    assert_eq!(
-        read(r#"{"a":[1],"b":2,"a":{"c":{"d":"#)
-            .value()
-            .unwrap()
-            .to_string(),
+        read(r#"{"a":[1],"b":2,"a":{"c":{"d":"#).value().unwrap().to_string(),
         r#"{"a":{"c":{}},"b":2}"#
     );
 }
@@ -119,9 +111,7 @@ fn a_text_is_complete_where_it_is_one_value() {
     for text in ["{}", " [1] ", "12", "-0.5e3", "true", r#""""#, "null "] {
         assert_eq!(read(text).state(), PartialState::Complete, "{text}");
     }
-    for text in [
-        "", " ", "{", "[1", "-", "1.", "1e", "tru", r#"""#, r#"{"a""#,
-    ] {
+    for text in ["", " ", "{", "[1", "-", "1.", "1e", "tru", r#"""#, r#"{"a""#] {
         assert_eq!(read(text).state(), PartialState::Incomplete, "{text}");
     }
 }
@@ -142,18 +132,10 @@ fn invalid_text_is_told_at_the_byte() {
         ("{,", 1, expected("a member name in quotes")),
         (r#"{"a":1,}"#, 7, expected("a member name in quotes")),
         (r#"{"a" x"#, 5, expected("a colon after the member name")),
-        (
-            r#"{"é":1]"#,
-            7,
-            expected("a comma or the end of the object"),
-        ),
+        (r#"{"é":1]"#, 7, expected("a comma or the end of the object")),
         (r#""\x"#, 2, expected("a valid escape")),
         (r#""\u00g"#, 5, expected("four hexadecimal digits")),
-        (
-            "\"a\nb",
-            2,
-            expected("no raw control character in a string"),
-        ),
+        ("\"a\nb", 2, expected("no raw control character in a string")),
         ("{} 1", 3, expected("the end of the JSON text")),
         ("12 3", 3, expected("the end of the JSON text")),
     ] {
@@ -172,9 +154,7 @@ fn nothing_is_taken_behind_invalid_text() {
     partial.push("2]");
     assert_eq!(partial.state(), state);
     assert_eq!(partial.repaired(), "[1]");
-    let PartialState::Invalid(error) = state else {
-        panic!("{state:?}")
-    };
+    let PartialState::Invalid(error) = state else { panic!("{state:?}") };
     assert_eq!(error.to_string(), "expected a JSON value at byte 3");
 }
 
@@ -186,9 +166,7 @@ fn levels_are_bounded() {
         assert_eq!(partial.state(), PartialState::Incomplete);
         let mut deeper = partial;
         deeper.push("[");
-        let PartialState::Invalid(error) = deeper.state() else {
-            panic!("{open} has no bound")
-        };
+        let PartialState::Invalid(error) = deeper.state() else { panic!("{open} has no bound") };
         assert_eq!(error.kind(), PartialErrorKind::TooDeep);
         assert_eq!(error.offset(), fits.len());
     }
@@ -200,14 +178,9 @@ fn numbers_are_bounded() {
     let mut partial = read(&fits);
     assert_eq!(partial.state(), PartialState::Complete);
     partial.push("7");
-    let PartialState::Invalid(error) = partial.state() else {
-        panic!("a number has no bound")
-    };
+    let PartialState::Invalid(error) = partial.state() else { panic!("a number has no bound") };
     assert_eq!(error.kind(), PartialErrorKind::NumberTooLong);
     assert_eq!(error.offset(), fits.len());
     assert_eq!(partial.repaired(), fits);
-    assert!(matches!(
-        read(&format!("[{fits},{fits}]")).state(),
-        PartialState::Complete
-    ));
+    assert!(matches!(read(&format!("[{fits},{fits}]")).state(), PartialState::Complete));
 }

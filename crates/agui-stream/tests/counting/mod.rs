@@ -21,10 +21,7 @@ fn note(asked: usize) {
     // Threads that are being torn down are of no interest.
     let _ = COUNT.try_with(|cell| {
         let count = cell.get();
-        cell.set(Count {
-            calls: count.calls + 1,
-            bytes: count.bytes + asked,
-        });
+        cell.set(Count { calls: count.calls + 1, bytes: count.bytes + asked });
     });
 }
 
