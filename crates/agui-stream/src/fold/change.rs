@@ -64,6 +64,8 @@ pub enum Change {
         /// The message.
         message: MessageId,
     },
+    /// All messages were replaced by others, as an observer may do: they are to be read anew.
+    MessagesReplaced,
     /// A message is gone.
     MessageRemoved {
         /// The message.

@@ -100,6 +100,12 @@ impl Messages {
         }
     }
 
+    /// Whether the message with an id is an activity. Does not make its text.
+    pub(crate) fn is_activity(&self, id: &MessageId) -> bool {
+        let slot = self.key(id).map(|key| &self.slots[key]);
+        slot.is_some_and(|slot| matches!(slot.plain(), None | Some(Message::Activity(_))))
+    }
+
     pub(super) fn key(&self, id: &MessageId) -> Option<Key> {
         self.ids.get(id).copied()
     }

@@ -1,6 +1,6 @@
 //! Runs: their beginning, their end, and what they leave open.
 
-use agui_types::event::{RunError, RunFinished, RunStarted};
+use agui_types::event::{Event, RunError, RunFinished, RunStarted};
 use agui_types::{Message, RunFinishedOutcome, TokenUsage, ToolCallId};
 
 use super::change::{Applied, Change};
@@ -10,21 +10,8 @@ use crate::Ending;
 impl Conversation {
     /// `RUN_STARTED`. Messages of an echoed input that are not held are taken in, at the end.
     pub(super) fn run_started(&mut self, event: &RunStarted, applied: &mut Applied) {
-        self.ending = None;
-        self.pending_before = self.pending.len();
-        self.usage_before.clone_from(&self.usage);
-        self.answered.clear();
-        if let Some((_, answers)) = self.asked.take_if(|(run, _)| *run == event.run_id) {
-            self.answered = answers;
-        }
-        let (thread, run) = (event.thread_id.clone(), event.run_id.clone());
-        applied.change(Change::RunStarted { thread, run });
-        let Some(input) = &event.input else {
-            return;
-        };
-        let answers = input.resume.iter().flatten().map(|entry| entry.interrupt_id.clone());
-        self.answered.extend(answers);
-        for message in &input.messages {
+        self.note_start(event, applied);
+        for message in event.input.iter().flat_map(|input| &input.messages) {
             let Some(id) = message.id().filter(|id| self.messages.key(id).is_none()) else {
                 continue;
             };
@@ -36,19 +23,13 @@ impl Conversation {
 
     /// `RUN_FINISHED`.
     pub(super) fn run_finished(&mut self, event: &RunFinished, applied: &mut Applied) {
-        let ending = Ending::from(event);
-        self.ending = Some(ending);
-        self.add_usage(event.usage.as_deref(), applied);
-        if ending == Ending::Completed {
-            self.result.clone_from(&event.result);
-        }
         if let Some(RunFinishedOutcome::Success(success)) = &event.outcome {
             self.declare_pending(success.pending_tool_call_ids.as_deref().unwrap_or_default());
         }
+        let cancelled = matches!(event.outcome, Some(RunFinishedOutcome::Cancelled(_)));
         let before = self.open_interrupts.len();
         let answered = std::mem::take(&mut self.answered);
-        self.open_interrupts
-            .retain(|open| ending != Ending::Cancelled && !answered.contains(&open.id));
+        self.open_interrupts.retain(|open| !cancelled && !answered.contains(&open.id));
         let mut changed = self.open_interrupts.len() != before;
         if let Some(RunFinishedOutcome::Interrupt(outcome)) = &event.outcome {
             changed = true;
@@ -64,6 +45,41 @@ impl Conversation {
         }
         if changed {
             applied.change(Change::InterruptsChanged);
+        }
+        self.note_finish(event, applied);
+    }
+
+    /// What remains of an event that is kept from the conversation: which run it is, and how that
+    /// ended.
+    pub(crate) fn withhold(&mut self, event: &Event, applied: &mut Applied) {
+        match event {
+            Event::RunStarted(event) => self.note_start(event, applied),
+            Event::RunFinished(event) => self.note_finish(event, applied),
+            Event::RunError(event) => self.run_error(event, applied),
+            _ => {}
+        }
+    }
+
+    fn note_start(&mut self, event: &RunStarted, applied: &mut Applied) {
+        self.ending = None;
+        self.pending_before = self.pending.len();
+        self.usage_before.clone_from(&self.usage);
+        self.answered.clear();
+        if let Some((_, answers)) = self.asked.take_if(|(run, _)| *run == event.run_id) {
+            self.answered = answers;
+        }
+        let resume = event.input.iter().flat_map(|input| input.resume.iter().flatten());
+        self.answered.extend(resume.map(|entry| entry.interrupt_id.clone()));
+        let (thread, run) = (event.thread_id.clone(), event.run_id.clone());
+        applied.change(Change::RunStarted { thread, run });
+    }
+
+    fn note_finish(&mut self, event: &RunFinished, applied: &mut Applied) {
+        let ending = Ending::from(event);
+        self.ending = Some(ending);
+        self.add_usage(event.usage.as_deref(), applied);
+        if ending == Ending::Completed {
+            self.result.clone_from(&event.result);
         }
         applied.change(Change::RunEnded { ending });
     }
