@@ -1,10 +1,4 @@
-//! What compaction makes of a stream: rule by rule, and against the vectors.
-#![allow(clippy::print_stdout, clippy::print_stderr)]
-
-#[path = "conformance/compare.rs"]
-mod compare;
-#[path = "conformance/corpus.rs"]
-mod corpus;
+//! What compaction makes of a stream.
 
 use agui_stream::fold::Applied;
 use agui_stream::{ChunkExpander, Compactor, Conversation, Fault, Verifier, compact};
@@ -12,37 +6,6 @@ use agui_types::json::Value as Tree;
 use agui_types::message::AssistantMessage;
 use agui_types::{Event, EventReader, ToJson};
 use serde_json::{Value, json};
-
-use compare::differences;
-use corpus::{Verdicts, vectors};
-
-/// Lines without a quirk: what comes out, exactly. The others: it verifies, and reduces as is
-/// preferred.
-#[test]
-fn vectors_of_kind_compact() {
-    let Some(vectors) = vectors("compact") else {
-        return;
-    };
-    let mut verdicts = Verdicts::new("compact");
-    for vector in vectors.iter().filter(|vector| vector.kind == "compact") {
-        let events = events(&vector.input["events"]);
-        let compacted = compact(events.clone());
-        let expected = vector.expected();
-        let all = match expected.get("reduced") {
-            None => differences("emitted", &read(&expected["emitted"]), &written(&compacted)),
-            Some(reduced) => match fold(&compacted) {
-                Ok(found) => differences("reduced", reduced, &found),
-                Err(fault) => vec![format!("does not verify: {fault}")],
-            },
-        };
-        assert_eq!(compact(compacted.clone()), compacted, "{}: twice", vector.id);
-        if let Ok(before) = fold(&events) {
-            assert_eq!(fold(&compacted), Ok(before), "{}", vector.id);
-        }
-        verdicts.note(&vector.id, &all);
-    }
-    verdicts.settle();
-}
 
 /// The public report: a run fails while a message and a call are open, then comes another run. What
 /// was open comes before the event that ended its run (C-9), and nothing is lost.
@@ -365,20 +328,4 @@ fn fold(events: &[Event]) -> Result<Value, Fault> {
     let messages = messages.map(|message| serde_json::from_str(&message).unwrap());
     let state: Value = serde_json::from_str(&conversation.state().to_string()).unwrap();
     Ok(json!({"messages": messages.collect::<Vec<Value>>(), "state": state}))
-}
-
-fn events(frames: &Value) -> Vec<Event> {
-    let frames = frames.as_array().unwrap().iter();
-    let read = |frame: &Value| EventReader::new().tolerant(&frame.to_string());
-    frames.map(|frame| read(frame).unwrap().value).collect()
-}
-
-fn written(events: &[Event]) -> Value {
-    let text = |event: &Event| serde_json::from_str::<Value>(&event.to_json()).unwrap();
-    events.iter().map(text).collect()
-}
-
-/// Events without what a typed one cannot hold.
-fn read(frames: &Value) -> Value {
-    written(&events(frames))
 }

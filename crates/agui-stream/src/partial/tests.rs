@@ -9,7 +9,7 @@ fn read(text: &str) -> PartialJson {
     let repaired = partial.repaired();
     match partial.value() {
         Some(value) => {
-            assert_eq!(Value::parse(&repaired).unwrap().to_string(), value.to_string(), "{text}")
+            assert_eq!(Value::parse(&repaired).unwrap().to_string(), value.to_string(), "{text}");
         }
         None => assert_eq!(repaired, "", "{text}"),
     }

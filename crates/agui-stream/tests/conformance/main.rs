@@ -6,6 +6,7 @@
 
 mod cases;
 mod client;
+mod compact;
 mod compare;
 mod corpus;
 mod runs;
