@@ -5,10 +5,7 @@ use std::pin::Pin;
 use std::str;
 
 use agui_stream::{Warning, accept_input};
-use agui_types::{
-    ContentPart, FromJson, JsonObject, Message, MessageContent, ProtocolVersion, Reading,
-    RunAgentInput,
-};
+use agui_types::{FromJson, ProtocolVersion, Reading, RunAgentInput};
 use bytes::Buf;
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use http::request::Parts;
@@ -53,11 +50,6 @@ pub(crate) async fn read<B: Body>(
 /// The input as an agent gets it: retired shapes translated, what the protocol does not describe
 /// left out, both with a warning in the log (P-74, P-79).
 fn accept(reading: Reading<RunAgentInput>) -> Result<RunAgentInput, Refusal> {
-    if let Some(path) = empty_binary(&reading.value.messages) {
-        let message = format!("{path}: expected a binary part with an id, a url or data");
-        return Err(Refusal::malformed(message, &path)
-            .hint("send an image, audio, video or document part with a source"));
-    }
     let mut warnings = Vec::new();
     let input = accept_input(reading, &mut warnings).map_err(|fault| {
         let message = format!("{}: {}", fault.path, fault.message);
@@ -66,33 +58,6 @@ fn accept(reading: Reading<RunAgentInput>) -> Result<RunAgentInput, Refusal> {
     warnings.extend(version_warning(&input));
     WarningLog::about("the input").take(warnings);
     Ok(input)
-}
-
-/// Where a retired part stands that names no media: malformed already when it was current.
-fn empty_binary(messages: &[Message]) -> Option<String> {
-    let is_empty = |part: &ContentPart| {
-        let ContentPart::Unknown(part) = part else {
-            return false;
-        };
-        let object = JsonObject::try_from(part.json().clone());
-        let names = |member| {
-            let value = object.as_ref().ok().and_then(|object| object.get(member));
-            value.is_some_and(|value| !matches!(value, "null" | "\"\""))
-        };
-        part.tag() == "binary" && !["id", "url", "data"].into_iter().any(names)
-    };
-    messages.iter().enumerate().find_map(|(at, message)| {
-        let content = match message {
-            Message::User(message) => &message.content,
-            Message::Tool(message) => &message.content,
-            _ => return None,
-        };
-        let MessageContent::Parts(parts) = content else {
-            return None;
-        };
-        let part = parts.iter().position(is_empty)?;
-        Some(format!("/messages/{at}/content/{part}"))
-    })
 }
 
 /// P-81: a version is never a reason to refuse, but one that is newer may mean more than is read.

@@ -279,7 +279,10 @@ macro_rules! union {
                 reader: &mut $crate::read::Reader<'_, '_>,
             ) -> Result<Self, $crate::read::ReadError> {
                 let quoted = concat!("\"", $discriminator, "\":");
-                let discriminator = reader.discriminator($discriminator, quoted)?;
+                let discriminator = match reader.union_discriminator($discriminator, quoted)? {
+                    Ok(discriminator) => discriminator,
+                    Err(untagged) => return Ok(Self::Unknown(untagged)),
+                };
                 let members = discriminator.members;
                 Ok(match &*discriminator.tag {
                     $($tag => Self::$variant(

@@ -157,7 +157,10 @@ impl PatchOp {
 
 impl Read for PatchOperation {
     fn read(reader: &mut Reader<'_, '_>) -> Result<Self, ReadError> {
-        let discriminator = reader.discriminator("op", "\"op\":")?;
+        let discriminator = match reader.union_discriminator("op", "\"op\":")? {
+            Ok(discriminator) => discriminator,
+            Err(untagged) => return Ok(PatchOp::Unknown(untagged).into()),
+        };
         let (has_from, has_value) = match &*discriminator.tag {
             "add" | "replace" | "test" => (false, true),
             "move" | "copy" => (true, false),
@@ -419,8 +422,6 @@ mod tests {
             (r#"{"op":"add","path":"/a"}"#, ""),
             (r#"[{"op":"add","path":"/a"}]"#, "/0/value"),
             (r#"[{"op":"add","path":"a","value":1}]"#, "/0/path"),
-            (r#"[{"path":"/a"}]"#, "/0/op"),
-            (r#"[{"op":7,"path":"/a"}]"#, "/0/op"),
             (r#"[{"op":"remove","path":""},{"op":"move","path":"/a","from":null}]"#, "/1/from"),
             (r#"[7]"#, "/0"),
         ] {

@@ -23,7 +23,7 @@ impl Unknown {
         Ok(Self { tag, json: object.into() })
     }
 
-    /// The discriminator's value.
+    /// The discriminator's value; empty where the object has none that is a string.
     #[must_use]
     pub fn tag(&self) -> &str {
         &self.tag

@@ -5,24 +5,28 @@ mod outgoing;
 
 use std::collections::HashSet;
 
-use agui_types::read::FindingKind;
-use agui_types::{ContentPart, Message, MessageContent, Reading, RunAgentInput};
+use agui_types::message::{ToolMessage, UserMessage};
+use agui_types::read::{Finding, FindingKind};
+use agui_types::{ContentPart, JsonObject, Message, MessageContent, Reading, RunAgentInput};
 
 use crate::compat::{Binary, retired_null, upgrade};
 use crate::enforce::{enforce_input, strip_input};
-use crate::{Fault, Warning};
+use crate::{Class, Fault, Warning};
 pub use outgoing::Outgoing;
 
 /// What an agent makes of the input it was sent, before its run starts: retired shapes are
 /// translated (C-84), what the protocol does not describe is stripped (P-74), both with a warning.
 ///
-/// Fails where a member that may be left out is `null` instead (P-73, P-17). A malformed input does
-/// not get this far: reading it fails.
+/// Fails where a member that may be left out is `null` instead (P-17), a message, part or other
+/// member of a union does not say what it is, or a retired `binary` part names no media (P-73). Input
+/// that is malformed otherwise does not get this far: reading it fails.
 pub fn accept_input(
     reading: impl Into<Reading<RunAgentInput>>,
     warnings: &mut Vec<Warning>,
 ) -> Result<RunAgentInput, Fault> {
     let Reading { value: mut input, findings } = reading.into();
+    untagged(&findings)?;
+    empty_binary(&input.messages)?;
     let omitted = findings.omitted();
     let mut findings: Vec<_> = findings.into_iter().collect();
     // Each shape is told of once, where it was met first.
@@ -51,6 +55,51 @@ pub fn accept_input(
     });
     enforce_input(&mut input, findings, omitted, warnings)?;
     Ok(input)
+}
+
+/// A stream's reader lets pass what has no discriminator, and strips it. Whoever sends an input is
+/// told: nothing was asked for yet, and a message would be lost.
+fn untagged(findings: &[Finding]) -> Result<(), Fault> {
+    let is_untagged = |finding: &&Finding| matches!(&finding.kind, FindingKind::UnknownVariant(tag) if tag.is_empty());
+    let Some(finding) = findings.iter().find(is_untagged) else {
+        return Ok(());
+    };
+    let expected = "a string that says what this is: a role or type";
+    let fix = "send the role of each message and the type of each part, source and outcome";
+    let fault = Fault::new("P-73", Class::Schema, expected, "none", fix);
+    Err(fault.at(finding.path.as_str()))
+}
+
+/// A retired part that names no media was malformed already when it was current.
+fn empty_binary(messages: &[Message]) -> Result<(), Fault> {
+    let is_empty = |part: &ContentPart| {
+        let ContentPart::Unknown(part) = part else {
+            return false;
+        };
+        let object = JsonObject::try_from(part.json().clone());
+        let names = |member| {
+            let value = object.as_ref().ok().and_then(|object| object.get(member));
+            value.is_some_and(|value| !matches!(value, "null" | "\"\""))
+        };
+        part.tag() == "binary" && !["id", "url", "data"].into_iter().any(names)
+    };
+    for (at, message) in messages.iter().enumerate() {
+        let (Message::User(UserMessage { content, .. })
+        | Message::Tool(ToolMessage { content, .. })) = message
+        else {
+            continue;
+        };
+        let MessageContent::Parts(parts) = content else {
+            continue;
+        };
+        if let Some(part) = parts.iter().position(is_empty) {
+            let expected = "a binary part with an id, a url or data";
+            let fix = "send an image, audio, video or document part with a source";
+            let fault = Fault::new("P-73", Class::Schema, expected, "one with none of them", fix);
+            return Err(fault.at(format!("/messages/{at}/content/{part}")));
+        }
+    }
+    Ok(())
 }
 
 /// The last step of [`Outgoing::prepare`] by itself: what the protocol does not describe is removed
@@ -136,6 +185,23 @@ mod tests {
         assert!(!input.contains("null") && input.contains(r#""type":"image""#), "{input}");
         let rules: Vec<_> = warnings.iter().map(|it| it.rule).collect();
         assert_eq!(rules, ["C-84"; 3]);
+    }
+
+    #[test]
+    fn an_agent_refuses_what_does_not_say_what_it_is() {
+        // P-73
+        for (messages, path) in [
+            (r#"[{"id":"a","content":"x"}]"#, "/messages/0"),
+            (r#"[{"id":"a","role":null,"content":"x"}]"#, "/messages/0"),
+            (r#"[{"id":"a","role":"user","content":[{"text":"x"}]}]"#, "/messages/0/content/0"),
+            (
+                r#"[{"id":"a","role":"user","content":[{"type":"binary","mimeType":"image/png"}]}]"#,
+                "/messages/0/content/0",
+            ),
+        ] {
+            let fault = accept(&format!("\"messages\":{messages}")).0.unwrap_err();
+            assert_eq!((fault.rule, &*fault.path), ("P-73", path), "{messages}");
+        }
     }
 
     #[test]

@@ -23,8 +23,8 @@ pub enum FindingKind {
     /// was read does not hold it.
     UnknownMember(Json),
     /// An object of a discriminated union (a part, a source, an outcome, a message, a patch
-    /// operation) whose discriminator has this value. The value that was read keeps it as the
-    /// union's `Unknown` variant.
+    /// operation) whose discriminator has this value; empty where it has none that is a string. The
+    /// value that was read keeps it as the union's `Unknown` variant.
     UnknownVariant(Box<str>),
     /// A string outside a closed set. The value that was read keeps it as the set's `Unknown`
     /// variant.

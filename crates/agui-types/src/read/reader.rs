@@ -220,6 +220,30 @@ impl<'t, 'i> Reader<'t, 'i> {
         self.searched_discriminator(name, start, members)
     }
 
+    /// The discriminator of a union below the event, or the object whole where it has none that is a
+    /// string: that is of no kind the protocol describes (C-24 to C-26). Anything but an object is
+    /// malformed (C-29).
+    pub(crate) fn union_discriminator(
+        &mut self,
+        name: &'static str,
+        quoted: &'static str,
+    ) -> Result<Result<Discriminator<'t>, Unknown>, ReadError> {
+        let before = self.cursor.clone();
+        let error = match self.discriminator(name, quoted) {
+            Ok(discriminator) => return Ok(Ok(discriminator)),
+            Err(error) => error,
+        };
+        let untagged = matches!(error.kind(), ReadErrorKind::Missing | ReadErrorKind::WrongType)
+            && error.path().strip_prefix('/') == Some(name);
+        if self.exact || !untagged {
+            return Err(error);
+        }
+        self.cursor = before;
+        let json = Json::from_checked(self.cursor.skip()?);
+        self.findings.push(FindingKind::UnknownVariant("".into()));
+        Ok(Err(Unknown::from_parts("", json)))
+    }
+
     #[inline(never)]
     fn searched_discriminator(
         &mut self,
