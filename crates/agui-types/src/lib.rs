@@ -37,6 +37,8 @@ mod macros;
 
 pub mod capabilities;
 pub mod event;
+#[doc(hidden)]
+pub mod fuzzing;
 mod ids;
 mod input;
 pub mod json;

@@ -166,9 +166,12 @@ proptest! {
     }
 
     #[test]
+    fn the_fuzz_target_holds(text in prop_oneof![text(), event()]) {
+        agui_types::fuzzing::event_json(text.as_bytes());
+    }
+
+    #[test]
     fn no_text_makes_a_reading_panic(text in text()) {
-        let _ = Event::from_json_tolerant(&text);
-        let _ = Event::from_json_exact(&text);
         let _ = agui_types::RunAgentInput::from_json_tolerant(&text);
         let _ = JsonObject::parse(&text).map(|object| object.members().count());
     }
@@ -275,4 +278,15 @@ fn what_serde_json_refuses_and_we_keep() {
         assert_eq!(Json::parse(&text).is_ok(), accepted);
         assert_eq!(serde_json::from_str::<serde_json::Value>(&text).is_ok(), accepted);
     }
+}
+
+#[test]
+fn the_seeds_of_the_fuzz_target_hold() {
+    let seeds = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/seeds/event_json");
+    let mut count = 0;
+    for seed in std::fs::read_dir(seeds).unwrap() {
+        agui_types::fuzzing::event_json(&std::fs::read(seed.unwrap().path()).unwrap());
+        count += 1;
+    }
+    assert!(count >= 10, "{count}");
 }
