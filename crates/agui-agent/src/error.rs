@@ -1,6 +1,6 @@
 //! Why a stream of events broke off, and how an agent says that its run failed.
 
-use agui_types::ReadError;
+use agui_wire::{DecodeError, DecodeErrorKind};
 
 /// Any error, as agents return it: `?` turns every error type into one.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
@@ -71,24 +71,10 @@ pub enum AgentError {
         /// The HTTP status.
         status: u16,
     },
-    /// A frame is not JSON, no event, or an event with a malformed member (T-22, C-28).
-    #[error("event {index} at byte {offset} of the stream cannot be read: {quote}")]
-    Decode {
-        /// Which frame, counted from 0.
-        index: u64,
-        /// Where its data begins in the body.
-        offset: u64,
-        /// The frame, shortened.
-        quote: String,
-        /// What is wrong with it.
-        source: ReadError,
-    },
-    /// The stream passes a limit on hostile input.
-    #[error("the stream passes a limit")]
-    Limit {
-        /// Which one, at which value.
-        source: BoxError,
-    },
+    /// A frame cannot be read: it is not JSON, no event, an event with a malformed member, or
+    /// passes a limit on hostile input (T-22, T-29, T-31, C-28).
+    #[error(transparent)]
+    Decode(#[from] DecodeError),
     /// The connection failed after the answer began.
     #[error("the connection failed while the stream was read")]
     Transport {
@@ -105,21 +91,25 @@ impl AgentError {
     pub const MOST_BODY: usize = 64 * 1024;
 
     /// The class of the failure in one word, as the reference client's failures are classed:
-    /// `transport`, `http`, `truncated`, `sse-json`, `frame-shape`, `schema`, `limit`, `abort`.
+    /// `transport`, `http`, `truncated`, `sse-json`, `frame-shape`, `schema`, `proto-decode`,
+    /// `limit`, `abort`.
     #[must_use]
     pub fn class(&self) -> &'static str {
-        use agui_types::ReadErrorKind as Kind;
+        use DecodeErrorKind as Kind;
         match self {
             Self::Connect { .. } | Self::NoBody { .. } | Self::Transport { .. } => "transport",
             Self::Status { .. } => "http",
             Self::ContentType { .. } => "truncated",
-            Self::Decode { source, .. } => match source.kind() {
-                Kind::Syntax => "sse-json",
-                Kind::TooDeep => "limit",
+            Self::Decode(error) => match error.kind() {
+                Kind::NotJson => "sse-json",
+                // A frame of text is cut where its JSON is.
+                Kind::TruncatedFrame if error.read_error().is_some() => "sse-json",
+                Kind::TruncatedFrame => "truncated",
                 Kind::NotAnEvent => "frame-shape",
+                Kind::Limit => "limit",
+                Kind::Proto => "proto-decode",
                 _ => "schema",
             },
-            Self::Limit { .. } => "limit",
             Self::Cancelled => "abort",
         }
     }
@@ -128,7 +118,7 @@ impl AgentError {
     #[must_use]
     pub fn path(&self) -> &str {
         match self {
-            Self::Decode { source, .. } => source.path(),
+            Self::Decode(error) => error.path(),
             _ => "",
         }
     }

@@ -32,6 +32,9 @@ mod error;
 mod http;
 
 pub use agent::{Agent, AgentExt, BoxFuture, Declared, EventStream, RunContext};
+pub use agui_wire::DecodeError;
+#[cfg(feature = "http")]
+pub use agui_wire::{Limits, WireForm};
 pub use deliver::{Delivered, Delivery, DeliveryError, deliver};
 pub use emitter::{EmitError, Emitter, Run};
 pub use error::{AgentError, AgentResult, BoxError, RunFailure};

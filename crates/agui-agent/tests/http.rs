@@ -1,12 +1,15 @@
 //! `HttpAgent` against peers that answer byte for byte what a test says.
 #![cfg(feature = "http")]
 
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use agui_agent::{
     Agent, AgentError, BuildError, CancellationToken, EventStream, HttpAgent, RunContext,
 };
+use agui_types::event::{RunFinished, RunStarted};
 use agui_types::{Event, FromJson, Message, RunAgentInput, message::UserMessage};
+use agui_wire::{Encoder, WireForm};
 use futures_util::StreamExt;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -220,9 +223,10 @@ async fn a_frame_that_cannot_be_read_is_an_error_after_what_came_before_it() {
         let class = if frame == "[DONE]" { "sse-json" } else { class };
         assert_eq!((error.class(), error.path()), (class, path), "{frame}");
         match error {
-            AgentError::Decode { index: 1, offset, quote, .. } => {
-                assert_eq!(offset, start + "data: ".len() as u64);
-                assert_eq!(quote, frame);
+            AgentError::Decode(error) => {
+                assert_eq!(error.frame(), 1);
+                assert_eq!(error.offset(), start + "data: ".len() as u64);
+                assert_eq!(error.quote(), frame);
             }
             other => panic!("{other:?}"),
         }
@@ -235,7 +239,7 @@ async fn deep_nesting_and_endless_frames_meet_a_limit() {
     assert_eq!(outcome_of(&deep).await.1.unwrap().class(), "limit");
 
     let (url, served) = peer(vec![format!("{OK}{STARTED}data: "), "x".repeat(4096)]).await;
-    let limits = agui_wire::sse::Limits::default().with_frame_bytes(1024);
+    let limits = agui_wire::Limits::default().with_frame_bytes(1024);
     let agent = HttpAgent::builder(&url).limits(limits).build().unwrap();
     let (types, error) = outcome(agent.run(input(), RunContext::new())).await;
     assert_eq!(types, ["RUN_STARTED"]);
@@ -304,4 +308,105 @@ fn what_cannot_work_is_refused_when_it_is_configured() {
     let error = with("x-key", "s3cret\n").unwrap_err();
     assert!(matches!(error, BuildError::Header { what: "value", .. }));
     assert!(!format!("{error} {error:?}").contains("s3cret"));
+}
+
+const PROTO: &str = "HTTP/1.1 200 OK\r\ncontent-type: Application/vnd.ag-ui.event+proto;x=y\r\n\
+                     connection: close\r\n\r\n";
+
+/// Events as frames of protobuf.
+fn frames(events: impl IntoIterator<Item = Event>) -> Vec<u8> {
+    let (mut encoder, mut body) = (Encoder::new(WireForm::Proto), Vec::new());
+    for event in events {
+        encoder.encode(&event, None, &mut body).unwrap();
+    }
+    body
+}
+
+async fn outcome_of_proto(body: &[u8]) -> (Vec<String>, Option<AgentError>) {
+    let (url, served) = peer(vec![PROTO.as_bytes().to_vec(), body.to_vec()]).await;
+    let outcome = outcome(run(&url)).await;
+    served.await.unwrap();
+    outcome
+}
+
+#[tokio::test]
+async fn protobuf_is_asked_for_where_it_is_preferred_and_read_where_it_comes() {
+    // T-11, T-23, T-25, T-26, T-28
+    let body = frames([RunStarted::new("t", "r").into(), RunFinished::new("t", "r").into()]);
+    let mut writes = vec![PROTO.as_bytes().to_vec()];
+    writes.extend(body.iter().map(|byte| vec![*byte]));
+    let (url, served) = peer(writes).await;
+    let agent = HttpAgent::builder(&url).wire(WireForm::Proto).build().unwrap();
+    let (types, error) = outcome(agent.run(input(), RunContext::new())).await;
+    assert_eq!(types, ["RUN_STARTED", "RUN_FINISHED"]);
+    assert!(error.is_none());
+    let request = served.await.unwrap();
+    let accept = "accept: application/vnd.ag-ui.event+proto, text/event-stream";
+    assert!(request.lines().any(|line| line == accept), "{request}");
+
+    // The other side has the choice.
+    let (url, served) = peer(vec![format!("{OK}{STARTED}{FINISHED}")]).await;
+    let agent = HttpAgent::builder(&url).wire(WireForm::Proto).build().unwrap();
+    let (types, error) = outcome(agent.run(input(), RunContext::new())).await;
+    assert_eq!((types.len(), error.is_none()), (2, true));
+    served.await.unwrap();
+    let (types, error) = outcome_of_proto(&body).await;
+    assert_eq!((types.len(), error.is_none()), (2, true), "not asked for");
+}
+
+#[tokio::test]
+async fn a_binary_stream_that_cannot_be_read_is_an_error_after_what_came_before_it() {
+    // T-29, T-31, C-12
+    let start = frames([RunStarted::new("t", "r").into()]);
+    for (rest, class) in [
+        (&b"\0\0\0\x03\xff\0\x01"[..], "proto-decode"),
+        (b"\0\0\0\0", "proto-decode"),
+        // A snapshot without its value: an event, but a malformed one.
+        (b"\0\0\0\x08\x3a\x06\x0a\x02\x08\x06\x12\0", "schema"),
+        (b"\xff\xff\xff\xff", "limit"),
+        (b"\0\0\0\x09\x3a\x06", "truncated"),
+        (b"\0\0", "truncated"),
+    ] {
+        let (types, error) = outcome_of_proto(&[&start[..], rest].concat()).await;
+        assert_eq!(types, ["RUN_STARTED"], "{rest:?}");
+        let error = error.unwrap();
+        assert_eq!(error.class(), class, "{error}");
+        match error {
+            AgentError::Decode(error) => {
+                assert_eq!((error.frame(), error.offset()), (1, start.len() as u64));
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_frame_that_had_to_be_dropped_is_told() {
+    // T-30
+    let told: Arc<Mutex<Vec<String>>> = Arc::default();
+    let teller = Arc::clone(&told);
+    let started = frames([RunStarted::new("t", "r").into()]);
+    let finished = frames([RunFinished::new("t", "r").into()]);
+    let unknown: &[u8] = b"\0\0\0\x03\x82\x02\0";
+    let body = [&started[..], unknown, &finished[..], unknown].concat();
+    let (url, served) = peer(vec![PROTO.as_bytes().to_vec(), body]).await;
+    let agent = HttpAgent::builder(&url)
+        .on_warning(move |warning| teller.lock().unwrap().push(warning.to_string()));
+    let stream = agent.build().unwrap().run(input(), RunContext::new());
+    assert_eq!(outcome(stream).await.0, ["RUN_STARTED", "RUN_FINISHED"]);
+    served.await.unwrap();
+    let told = told.lock().unwrap();
+    assert_eq!(told.len(), 2);
+    assert!(told[0].contains("field 32"), "{}", told[0]);
+}
+
+#[tokio::test]
+async fn done_behind_the_end_is_no_error() {
+    let done = "data: [DONE]\n\n";
+    let (types, error) = outcome_of(&format!("{OK}{STARTED}{FINISHED}{done}")).await;
+    assert_eq!((types.len(), error.is_none()), (2, true));
+    let (types, error) = outcome_of(&format!("{OK}{STARTED}{done}{FINISHED}")).await;
+    let error = error.unwrap();
+    assert_eq!((types.len(), error.class()), (1, "sse-json"));
+    assert!(error.to_string().contains("[DONE]"), "{error}");
 }

@@ -7,8 +7,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use agui_agent::BoxFuture;
-use agui_types::ToJson;
-use agui_wire::sse::Encoder;
+use agui_wire::{Encoder, WireForm};
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use tokio::time::{Sleep, sleep, timeout};
@@ -48,10 +47,11 @@ impl ResponseBody {
         }
     }
 
-    /// The events of a run, with a comment after this much silence.
-    pub(crate) fn run(run: GuardedRun, keep_alive: Option<Duration>) -> Self {
-        let keep_alive = keep_alive.map(KeepAlive::new);
-        Self(Content::Run(Box::new(RunBody { run, buffer: Vec::new(), keep_alive })))
+    /// The events of a run, with a sign of life after this much silence where the form has one.
+    pub(crate) fn run(run: GuardedRun, form: WireForm, keep_alive: Option<Duration>) -> Self {
+        let keep_alive = keep_alive.filter(|_| form == WireForm::Sse).map(KeepAlive::new);
+        let encoder = Encoder::new(form);
+        Self(Content::Run(Box::new(RunBody { run, encoder, buffer: Vec::new(), keep_alive })))
     }
 }
 
@@ -103,6 +103,7 @@ impl std::fmt::Debug for ResponseBody {
 
 struct RunBody {
     run: GuardedRun,
+    encoder: Encoder,
     /// What is ready and not handed out yet; empty between two polls.
     buffer: Vec<u8>,
     keep_alive: Option<KeepAlive>,
@@ -119,15 +120,15 @@ impl RunBody {
         while self.buffer.len() < CHUNK {
             match self.run.poll_event(cx) {
                 Poll::Ready(Some(event)) => {
-                    let Ok(()) = Encoder::new().frame_with(&mut self.buffer, |out| {
-                        event.write_json(out);
-                        Ok::<(), Infallible>(())
-                    });
+                    match self.encoder.encode(&event, None, &mut self.buffer) {
+                        Ok(omitted) => self.run.left_out(&omitted),
+                        Err(error) => self.run.cannot_send(&event, &error),
+                    }
                 }
                 Poll::Ready(None) if self.buffer.is_empty() => return Poll::Ready(None),
                 Poll::Pending if self.buffer.is_empty() => {
                     ready!(self.poll_silence(cx));
-                    Encoder::comment(&mut self.buffer, "keep-alive");
+                    self.encoder.keep_alive(&mut self.buffer);
                     break;
                 }
                 Poll::Ready(None) | Poll::Pending => break,

@@ -19,6 +19,7 @@
 //! | [`AGENT_PANIC`] | the agent panicked |
 //! | [`RUN_TRUNCATED`] | the agent's stream ended without a terminal event |
 //! | [`RULE_BROKEN`] | the agent emitted something that breaks a rule of the protocol |
+//! | [`NOT_ENCODABLE`] | the agent emitted something that the binary form cannot say |
 
 pub use agui_agent::emitter::AGENT_PANIC;
 
@@ -58,3 +59,7 @@ pub const RUN_TRUNCATED: &str = "RUN_TRUNCATED";
 
 /// The agent emitted something that breaks a rule of the protocol.
 pub const RULE_BROKEN: &str = "RULE_BROKEN";
+
+/// The agent emitted something that the binary form cannot say, such as a number that no double can
+/// be, and the client asked for that form.
+pub const NOT_ENCODABLE: &str = "NOT_ENCODABLE";

@@ -36,7 +36,8 @@
 //!
 //! # The answer
 //!
-//! `200` and `text/event-stream` (T-12), one `data:` line an event (T-13), a comment when it has been
+//! `200` and, where the request's `Accept` admits the binary form, that (T-24), else
+//! `text/event-stream` (T-12): one `data:` line an event (T-13), a comment when it has been
 //! silent for 15 seconds (T-17). The head goes out at once. Events that are ready together may share
 //! a chunk; none waits for another.
 //!

@@ -11,6 +11,7 @@ use agui_agent::{Agent, AgentError, EventStream, RunContext};
 use agui_stream::{Boundary, ChunkExpander, Fault, RunState, Verifier, Warning, enforce};
 use agui_types::event::{RunError, RunFinished, SubagentError};
 use agui_types::{CancelledOutcome, Event, Reading, RunAgentInput};
+use agui_wire::{EncodeError, Omission};
 
 use crate::codes;
 use crate::log::WarningLog;
@@ -173,6 +174,29 @@ impl GuardedRun {
         self.ready.push_back(RunError::new(message).code(code).into());
     }
 
+    /// An event cannot be written in the form that the client asked for: the run ends with that.
+    pub(crate) fn cannot_send(&mut self, event: &Event, error: &EncodeError) {
+        let kind = event.type_name();
+        tracing::error!(kind, %error, "an event cannot be written");
+        let message = format!("the {kind} event cannot be written: {error}").into();
+        let failure = Failure { code: codes::NOT_ENCODABLE, message };
+        if event.is_terminal() {
+            // The run has ended for the verifier, but nobody was told.
+            self.drop_agent();
+            self.ready.clear();
+            self.ready.push_back(RunError::new(failure.message).code(failure.code).into());
+        } else {
+            self.fail(failure);
+        }
+    }
+
+    /// Something of an event has no place in the form that the client asked for.
+    pub(crate) fn left_out(&self, omitted: &[Omission]) {
+        for omission in omitted {
+            tracing::warn!(%omission, "an event went out without something");
+        }
+    }
+
     /// What closes everything that is open, innermost first.
     fn closing_events(&self) -> Vec<Event> {
         let mut events = self.verifier.closing_events();
@@ -265,9 +289,12 @@ fn sentence(error: &AgentError) -> Cow<'static, str> {
 fn detail(error: &AgentError) -> String {
     match error {
         AgentError::Status { status, .. } => format!("HTTP {status}"),
-        AgentError::Decode { index, offset, source, .. } => {
-            let (path, expected) = (source.path(), source.expected());
-            format!("event {index} at byte {offset}{path}: expected {expected}")
+        AgentError::Decode(error) => {
+            let (frame, offset, path) = (error.frame(), error.offset(), error.path());
+            let expected =
+                error.read_error().map(|error| format!(": expected {}", error.expected()));
+            let expected = expected.unwrap_or_default();
+            format!("{:?} in frame {frame} at byte {offset}{path}{expected}", error.kind())
         }
         other => {
             let mut detail = other.to_string();

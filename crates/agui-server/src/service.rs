@@ -7,8 +7,9 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use agui_agent::{Agent, BoxFuture};
-use http::header::{CACHE_CONTROL, CONTENT_TYPE, EXPECT};
-use http::{HeaderName, HeaderValue, Request, Response};
+use agui_wire::{WireForm, negotiate};
+use http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE, EXPECT};
+use http::{HeaderMap, HeaderName, HeaderValue, Request, Response};
 use http_body::Body;
 use tower_service::Service;
 
@@ -47,7 +48,8 @@ impl AgentService {
     }
 
     /// Sends a comment whenever nothing was sent for this long (T-17), so that nothing on the way
-    /// takes the connection for dead. Default: 15 seconds. `None` or zero: never.
+    /// takes the connection for dead. Default: 15 seconds. `None` or zero: never. The binary form has
+    /// no comments.
     #[must_use]
     pub fn keep_alive(mut self, silence: impl Into<Option<Duration>>) -> Self {
         self.keep_alive = silence.into().filter(|silence| !silence.is_zero());
@@ -84,9 +86,10 @@ impl AgentService {
             Err(refusal) => return refusal.answer(body),
         };
         let run = GuardedRun::start(&*self.agent, input);
-        let mut response = Response::new(ResponseBody::run(run, self.keep_alive));
+        let form = form(&head.headers);
+        let mut response = Response::new(ResponseBody::run(run, form, self.keep_alive));
         let headers = response.headers_mut();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(form.media_type()));
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, no-transform"));
         // Some proxies hold a stream back unless told not to.
         let buffering = HeaderName::from_static("x-accel-buffering");
@@ -113,6 +116,13 @@ where
         let service = self.clone();
         Box::pin(async move { Ok(service.answer(request).await) })
     }
+}
+
+/// The form that the client asked for (T-24).
+fn form(headers: &HeaderMap) -> WireForm {
+    let lines = headers.get_all(ACCEPT).iter().filter_map(|line| line.to_str().ok());
+    let accept: Vec<&str> = lines.collect();
+    negotiate(Some(accept.join(",").as_str()))
 }
 
 impl fmt::Debug for AgentService {

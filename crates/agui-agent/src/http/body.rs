@@ -3,8 +3,8 @@
 use std::future::Future;
 use std::pin::Pin;
 
-use agui_types::{Event, EventReader, Reading};
-use agui_wire::sse::{Decoder, Frame, Limits};
+use agui_types::{Event, Reading};
+use agui_wire::{Decoded, Decoder, Limits, WireForm};
 use bytes::Bytes;
 use futures_core::Stream;
 use futures_util::future::{Either, select};
@@ -13,7 +13,7 @@ use http::header::CONTENT_TYPE;
 use reqwest::Response;
 use tokio_util::sync::CancellationToken;
 
-use super::EVENT_STREAM;
+use super::OnWarning;
 use crate::AgentError;
 
 type Sending = Pin<Box<dyn Future<Output = Result<Response, AgentError>> + Send>>;
@@ -23,11 +23,14 @@ type Sending = Pin<Box<dyn Future<Output = Result<Response, AgentError>> + Send>
 pub(super) fn events(
     response: impl Future<Output = Result<Response, AgentError>> + Send + 'static,
     limits: Limits,
+    on_warning: OnWarning,
     cancel: CancellationToken,
 ) -> impl Stream<Item = Result<Reading<Event>, AgentError>> + Send {
     let answer = Answer {
         source: Source::Sending(Box::pin(response)),
-        frames: Frames::new(limits),
+        limits,
+        on_warning,
+        frames: 0,
         content_type: None,
     };
     try_unfold((answer, cancel), |(mut answer, cancel)| async move {
@@ -42,37 +45,57 @@ pub(super) fn events(
 
 struct Answer {
     source: Source,
-    frames: Frames,
-    /// The media type, where it is not the expected one.
+    limits: Limits,
+    on_warning: OnWarning,
+    /// How many frames there were.
+    frames: u64,
+    /// The media type, where it is not that of an event stream.
     content_type: Option<String>,
 }
 
+// One an exchange: the difference in size is of no account.
+#[allow(clippy::large_enum_variant)]
 enum Source {
     Sending(Sending),
-    Body(Response),
+    Body { response: Response, decoder: Decoder, read: Bytes },
     Ended,
 }
 
 impl Answer {
     async fn next(&mut self) -> Result<Option<Reading<Event>>, AgentError> {
         loop {
-            if let Some(event) = self.frames.next()? {
-                return Ok(Some(event));
-            }
             match &mut self.source {
                 Source::Sending(sending) => {
                     let response = sending.await?;
-                    self.content_type = unexpected_content_type(&response);
-                    self.source = Source::Body(response);
+                    let content_type = content_type(&response);
+                    // T-23; what is neither of the two may still be server-sent events.
+                    let form = WireForm::from_content_type(content_type.as_deref().unwrap_or(""));
+                    self.content_type = unexpected(content_type);
+                    let decoder = Decoder::new(form, self.limits);
+                    self.source = Source::Body { response, decoder, read: Bytes::new() };
                 }
-                Source::Body(response) => {
-                    let read = response.chunk().await;
-                    match read {
-                        Ok(Some(bytes)) => self.frames.feed(bytes),
+                Source::Body { response, decoder, read } => {
+                    let mut rest: &[u8] = read;
+                    let decoded = decoder.decode(&mut rest)?;
+                    let used = read.len() - rest.len();
+                    if let Some(decoded) = decoded {
+                        self.frames += 1;
+                        let event = event(decoded, &self.on_warning);
+                        *read = read.slice(used..);
+                        match event {
+                            Some(event) => return Ok(Some(event)),
+                            None => continue,
+                        }
+                    }
+                    match response.chunk().await {
+                        Ok(Some(bytes)) => *read = bytes,
                         Ok(None) => {
+                            let last = decoder.finish()?.last;
+                            self.frames += u64::from(last.is_some());
+                            let last = last.and_then(|last| event(last, &self.on_warning));
                             self.source = Source::Ended;
-                            if let Some(event) = self.frames.finish()? {
-                                return Ok(Some(event));
+                            if last.is_some() {
+                                return Ok(last);
                             }
                         }
                         Err(error) => {
@@ -83,9 +106,7 @@ impl Answer {
                 }
                 Source::Ended => {
                     return match self.content_type.take() {
-                        Some(found) if self.frames.count == 0 => {
-                            Err(AgentError::ContentType { found })
-                        }
+                        Some(found) if self.frames == 0 => Err(AgentError::ContentType { found }),
                         _ => Ok(None),
                     };
                 }
@@ -94,71 +115,26 @@ impl Answer {
     }
 }
 
-/// Bytes to frames to events.
-struct Frames {
-    decoder: Decoder,
-    reader: EventReader,
-    read: Bytes,
-    count: u64,
+/// The event of a frame, after what was amiss with the frame was told.
+fn event(decoded: Decoded<'_>, on_warning: &OnWarning) -> Option<Reading<Event>> {
+    for warning in &decoded.warnings {
+        on_warning.tell(warning);
+    }
+    decoded.event
 }
 
-impl Frames {
-    fn new(limits: Limits) -> Self {
-        let (decoder, reader) = (Decoder::new(limits), EventReader::new());
-        Self { decoder, reader, read: Bytes::new(), count: 0 }
-    }
-
-    fn feed(&mut self, read: Bytes) {
-        self.read = read;
-    }
-
-    fn next(&mut self) -> Result<Option<Reading<Event>>, AgentError> {
-        let mut rest: &[u8] = &self.read;
-        let frame = self.decoder.decode(&mut rest).map_err(limit)?;
-        let event = frame.map(|frame| read_event(&mut self.reader, self.count, &frame));
-        let used = self.read.len() - rest.len();
-        self.read = self.read.slice(used..);
-        self.count += u64::from(event.is_some());
-        event.transpose()
-    }
-
-    /// The last frame, where the body ended before the blank line behind it.
-    fn finish(&mut self) -> Result<Option<Reading<Event>>, AgentError> {
-        let ending = self.decoder.finish().map_err(limit)?;
-        let Some(frame) = ending.frame else {
-            return Ok(None);
-        };
-        let event = read_event(&mut self.reader, self.count, &frame);
-        self.count += 1;
-        event.map(Some)
-    }
-}
-
-fn read_event(
-    reader: &mut EventReader,
-    index: u64,
-    frame: &Frame<'_>,
-) -> Result<Reading<Event>, AgentError> {
-    reader.tolerant(frame.data).map_err(|source| AgentError::Decode {
-        index,
-        offset: frame.data_offset,
-        quote: shortened(frame.data),
-        source,
-    })
-}
-
-fn limit(error: agui_wire::sse::LimitExceeded) -> AgentError {
-    AgentError::Limit { source: error.into() }
+fn content_type(response: &Response) -> Option<String> {
+    let value = response.headers().get(CONTENT_TYPE)?;
+    Some(String::from_utf8_lossy(value.as_bytes()).into_owned())
 }
 
 /// The media type of an answer that is not an event stream, whatever its case and parameters.
-fn unexpected_content_type(response: &Response) -> Option<String> {
-    let Some(value) = response.headers().get(CONTENT_TYPE) else {
+fn unexpected(content_type: Option<String>) -> Option<String> {
+    let Some(text) = content_type else {
         return Some("of no media type".into());
     };
-    let text = String::from_utf8_lossy(value.as_bytes());
-    let essence = text.split(';').next().unwrap_or_default().trim();
-    (!essence.eq_ignore_ascii_case(EVENT_STREAM)).then(|| shortened(&text))
+    let expected = [WireForm::Sse, WireForm::Proto].iter().any(|form| form.is_named_by(&text));
+    (!expected).then(|| shortened(&text))
 }
 
 /// The beginning of a text, for a message.

@@ -3,21 +3,18 @@
 mod body;
 
 use std::fmt;
-use std::sync::Once;
+use std::sync::{Arc, Once};
 use std::time::Duration;
 
 use agui_types::{RunAgentInput, ToJson};
-use agui_wire::sse::Limits;
+use agui_wire::{Limits, Warning, WireForm};
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Response, Url};
 
 use crate::{Agent, AgentError, BoxError, EventStream, RunContext};
 
-/// The media type of the event stream.
-const EVENT_STREAM: &str = "text/event-stream";
-
-/// An agent that is reached by HTTP: one `POST` a run (T-10), the answer a stream of server-sent
-/// events.
+/// An agent that is reached by HTTP: one `POST` a run (T-10), the answer a stream of events, in
+/// whichever of the two forms the other side answers (T-26).
 ///
 /// Cheap to clone; clones share their connections. Redirects are not followed: a redirected `POST`
 /// would lose its body, and credentials would travel to whom they were not given.
@@ -40,6 +37,7 @@ pub struct HttpAgent {
     url: Url,
     headers: HeaderMap,
     limits: Limits,
+    on_warning: OnWarning,
 }
 
 impl HttpAgent {
@@ -56,7 +54,9 @@ impl HttpAgent {
             url: url.as_ref().into(),
             headers: Vec::new(),
             connect_timeout: Duration::from_secs(10),
+            wire: WireForm::default(),
             limits: Limits::default(),
+            on_warning: OnWarning::default(),
         }
     }
 
@@ -90,9 +90,9 @@ impl HttpAgent {
 
 impl Agent for HttpAgent {
     fn run(&self, input: RunAgentInput, context: RunContext) -> EventStream {
-        let limits = self.limits;
+        let (limits, on_warning) = (self.limits, self.on_warning.clone());
         let response = self.clone().post(input.to_json());
-        Box::pin(body::events(response, limits, context.cancel))
+        Box::pin(body::events(response, limits, on_warning, context.cancel))
     }
 }
 
@@ -112,7 +112,9 @@ pub struct HttpAgentBuilder {
     url: String,
     headers: Vec<(String, String)>,
     connect_timeout: Duration,
+    wire: WireForm,
     limits: Limits,
+    on_warning: OnWarning,
 }
 
 impl HttpAgentBuilder {
@@ -127,6 +129,22 @@ impl HttpAgentBuilder {
     /// How long connecting may take. Default: 10 s. A run itself may take as long as it likes.
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.connect_timeout = timeout;
+        self
+    }
+
+    /// The form to ask for (T-11). Default: server-sent events, and nothing else. With protobuf
+    /// both are asked for, and the other side has the choice; the answer's `Content-Type` decides
+    /// how it is read. An `accept` [header](Self::header) takes the place of this.
+    pub fn wire(mut self, form: WireForm) -> Self {
+        self.wire = form;
+        self
+    }
+
+    /// What to do about a frame that is not as it should be and no reason to stop: one that had to
+    /// be dropped, bytes that had to be replaced. Default: `tracing` is told, at level `WARN`.
+    /// Called while the stream is polled, before the frame's event.
+    pub fn on_warning(mut self, tell: impl Fn(&Warning) + Send + Sync + 'static) -> Self {
+        self.on_warning = OnWarning(Some(Arc::new(tell)));
         self
     }
 
@@ -148,7 +166,7 @@ impl HttpAgentBuilder {
         }
         let mut headers = HeaderMap::new();
         // T-10, T-11
-        headers.insert(ACCEPT, HeaderValue::from_static(EVENT_STREAM));
+        headers.insert(ACCEPT, HeaderValue::from_static(self.wire.accept()));
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         for (name, value) in self.headers {
             let bad = |what| BuildError::Header { name: name.clone(), what };
@@ -163,7 +181,25 @@ impl HttpAgentBuilder {
             .redirect(reqwest::redirect::Policy::none())
             .build()
             .map_err(|error| BuildError::Client(error.into()))?;
-        Ok(HttpAgent { client, url, headers, limits: self.limits })
+        let (limits, on_warning) = (self.limits, self.on_warning);
+        Ok(HttpAgent { client, url, headers, limits, on_warning })
+    }
+}
+
+/// Whom to tell of what was amiss with a frame.
+#[derive(Clone, Default)]
+struct OnWarning(Option<Arc<TellWarning>>);
+
+type TellWarning = dyn Fn(&Warning) + Send + Sync;
+
+impl OnWarning {
+    fn tell(&self, warning: &Warning) {
+        match &self.0 {
+            Some(tell) => tell(warning),
+            None => {
+                tracing::warn!(%warning, "a frame of the agent's answer is not as it should be");
+            }
+        }
     }
 }
 
