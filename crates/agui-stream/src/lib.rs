@@ -10,6 +10,8 @@ mod enforce;
 pub mod fold;
 mod frame;
 mod input;
+#[cfg(feature = "legacy")]
+pub mod legacy;
 pub mod observe;
 pub mod partial;
 pub mod patch;

@@ -9,6 +9,8 @@ mod client;
 mod compact;
 mod compare;
 mod corpus;
+#[cfg(feature = "legacy")]
+mod legacy;
 mod runs;
 mod stages;
 mod streams;
