@@ -2,7 +2,7 @@ use agui_types::json::{MAX_DEPTH, Value};
 
 use super::{PartialErrorKind, PartialJson, PartialState};
 
-/// Shows a text and each of its beginnings, and checks what holds for all of them.
+/// Reads a text, and checks that what is shown and its repaired text agree.
 fn read(text: &str) -> PartialJson {
     let mut partial = PartialJson::new();
     partial.push(text);
