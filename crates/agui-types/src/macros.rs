@@ -139,7 +139,7 @@ macro_rules! object {
                 reader: &mut $crate::read::Reader<'_, '_>,
                 mut members: $crate::read::Members,
             ) -> Result<Self, $crate::read::ReadError> {
-                let mut tags: &[&'static str] = &[$($tag),*];
+                let tags: &[&'static str] = &[$($tag),*];
                 let mut seen = [false; { let tags: &[&str] = &[$($tag),*]; tags.len() }];
                 if let Some(discriminator) = seen.first_mut() {
                     *discriminator = members.tagged;
@@ -147,7 +147,7 @@ macro_rules! object {
                 $(let mut $required: Option<$required_type> = None;)*
                 $(let mut $optional: Option<$optional_type> = None;)*
                 $(let mut $base = <$base_type>::default();)?
-                // Mostly they come in this order.
+                // Mostly they come in this order: then no name has to be looked up.
                 $(if reader.comes(&members, concat!(",\"", $required_name, "\":")) {
                     $required = Some(reader.required($required_name)?);
                 })*
@@ -279,9 +279,13 @@ macro_rules! union {
                 reader: &mut $crate::read::Reader<'_, '_>,
             ) -> Result<Self, $crate::read::ReadError> {
                 let quoted = concat!("\"", $discriminator, "\":");
-                let discriminator = match reader.union_discriminator($discriminator, quoted)? {
+                reader.kind()?;
+                let start = reader.offset();
+                let discriminator = match reader.discriminator($discriminator, quoted) {
                     Ok(discriminator) => discriminator,
-                    Err(untagged) => return Ok(Self::Unknown(untagged)),
+                    Err(error) => {
+                        return reader.untagged($discriminator, start, error).map(Self::Unknown);
+                    }
                 };
                 let members = discriminator.members;
                 Ok(match &*discriminator.tag {

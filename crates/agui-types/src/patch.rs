@@ -157,9 +157,13 @@ impl PatchOp {
 
 impl Read for PatchOperation {
     fn read(reader: &mut Reader<'_, '_>) -> Result<Self, ReadError> {
-        let discriminator = match reader.union_discriminator("op", "\"op\":")? {
+        reader.kind()?;
+        let start = reader.offset();
+        let discriminator = match reader.discriminator("op", "\"op\":") {
             Ok(discriminator) => discriminator,
-            Err(untagged) => return Ok(PatchOp::Unknown(untagged).into()),
+            Err(error) => {
+                return Ok(PatchOp::Unknown(reader.untagged("op", start, error)?).into());
+            }
         };
         let (has_from, has_value) = match &*discriminator.tag {
             "add" | "replace" | "test" => (false, true),

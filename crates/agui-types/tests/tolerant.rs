@@ -203,25 +203,58 @@ fn unknown_members_of_a_union_are_kept_whole() {
 #[test]
 fn a_union_takes_objects_only() {
     // C-29: not unknown, but malformed.
+    let outcome = |outcome: &str| {
+        format!(r#"{{"type":"RUN_FINISHED","threadId":"t","runId":"r","outcome":{outcome}}}"#)
+    };
+    let delta = |delta: &str| format!(r#"{{"type":"STATE_DELTA","delta":{delta}}}"#);
     for (text, path) in [
-        (r#"{"type":"RUN_FINISHED","threadId":"t","runId":"r","outcome":["success"]}"#, "/outcome"),
-        (r#"{"type":"RUN_FINISHED","threadId":"t","runId":"r","outcome":"success"}"#, "/outcome"),
-        (
-            r#"{"type":"RUN_FINISHED","threadId":"t","runId":"r","outcome":{"type":1}}"#,
-            "/outcome/type",
-        ),
-        (
-            r#"{"type":"RUN_FINISHED","threadId":"t","runId":"r","outcome":{"type":null}}"#,
-            "/outcome/type",
-        ),
-        (r#"{"type":"STATE_DELTA","delta":[[]]}"#, "/delta/0"),
-        (r#"{"type":"STATE_DELTA","delta":{}}"#, "/delta"),
+        (outcome(r#"["success"]"#), "/outcome"),
+        (outcome(r#""success""#), "/outcome"),
+        (outcome("7"), "/outcome"),
+        (delta("[[]]"), "/delta/0"),
+        (delta(r#"[{"op":"remove","path":""},"op"]"#), "/delta/1"),
+        (delta("{}"), "/delta"),
     ] {
-        let error = refused(text);
+        let error = refused(&text);
         assert_eq!((error.kind(), error.path()), (ReadErrorKind::WrongType, path), "{text}");
     }
-    let error = refused(r#"{"type":"RUN_FINISHED","threadId":"t","runId":"r","outcome":{}}"#);
-    assert_eq!((error.kind(), error.path()), (ReadErrorKind::Missing, "/outcome/type"));
+}
+
+#[test]
+fn an_object_that_does_not_say_what_it_is_is_of_an_unknown_kind() {
+    // C-24, C-25, C-26
+    for untagged in ["{}", r#"{"x":[{}] ,"y":{}}"#, r#"{"KEY":7}"#, r#"{"x":1,"KEY":{"a":[]}}"#] {
+        for (before, key, after, path) in [
+            (
+                r#"{"type":"RUN_FINISHED","threadId":"t","runId":"r","outcome":"#,
+                "type",
+                "}",
+                "/outcome",
+            ),
+            (
+                r#"{"type":"STATE_DELTA","delta":[{"op":"test","path":"","value":1},"#,
+                "op",
+                "]}",
+                "/delta/1",
+            ),
+            (r#"{"type":"MESSAGES_SNAPSHOT","messages":["#, "role", "]}", "/messages/0"),
+        ] {
+            let text = format!("{before}{}{after}", untagged.replace("KEY", key));
+            let reading = read(&text);
+            assert_eq!(paths(&reading.findings), [path], "{text}");
+            assert_eq!(reading.findings[0].kind, FindingKind::UnknownVariant("".into()));
+            assert_eq!(reading.value.to_json(), text);
+            let error = Event::from_json_exact(&text).unwrap_err();
+            assert_eq!(error.path(), format!("{path}/{key}"), "{text}");
+            // What follows is read at the right depth.
+            let depth = MAX_DEPTH - 1;
+            let nested = "[".repeat(depth) + &"]".repeat(depth);
+            let end = text.len() - 1;
+            read(&format!("{},\"rawEvent\":{nested}}}", &text[..end]));
+            let error = refused(&format!("{},\"rawEvent\":[{nested}]}}", &text[..end]));
+            assert_eq!(error.kind(), ReadErrorKind::TooDeep);
+        }
+    }
 }
 
 #[test]

@@ -220,28 +220,29 @@ impl<'t, 'i> Reader<'t, 'i> {
         self.searched_discriminator(name, start, members)
     }
 
-    /// The discriminator of a union below the event, or the object whole where it has none that is a
-    /// string: that is of no kind the protocol describes (C-24 to C-26). Anything but an object is
-    /// malformed (C-29).
-    pub(crate) fn union_discriminator(
+    /// What [`Reader::discriminator`] failed at in a union below the event, as an object of a kind
+    /// that the protocol does not describe, if it is an object without a discriminator that is a
+    /// string (C-24 to C-26). Anything but an object is malformed (C-29).
+    #[cold]
+    pub(crate) fn untagged(
         &mut self,
         name: &'static str,
-        quoted: &'static str,
-    ) -> Result<Result<Discriminator<'t>, Unknown>, ReadError> {
-        let before = self.cursor.clone();
-        let error = match self.discriminator(name, quoted) {
-            Ok(discriminator) => return Ok(Ok(discriminator)),
-            Err(error) => error,
+        start: usize,
+        error: ReadError,
+    ) -> Result<Unknown, ReadError> {
+        // How far inside the object the search ended.
+        let levels = match error.kind() {
+            ReadErrorKind::Missing => 0,
+            ReadErrorKind::WrongType => 1,
+            _ => return Err(error),
         };
-        let untagged = matches!(error.kind(), ReadErrorKind::Missing | ReadErrorKind::WrongType)
-            && error.path().strip_prefix('/') == Some(name);
-        if self.exact || !untagged {
+        if self.exact || error.path().strip_prefix('/') != Some(name) {
             return Err(error);
         }
-        self.cursor = before;
+        self.cursor.back_to(start, levels);
         let json = Json::from_checked(self.cursor.skip()?);
         self.findings.push(FindingKind::UnknownVariant("".into()));
-        Ok(Err(Unknown::from_parts("", json)))
+        Ok(Unknown::from_parts("", json))
     }
 
     #[inline(never)]
