@@ -79,15 +79,11 @@ fn said(id: &str, text: &str) -> Message {
     UserMessage::new(id, text).into()
 }
 
-fn nothing(_: &Event, _: &Scene<'_>) -> Reaction {
-    Ok(Mutation::new())
-}
-
 #[test]
 fn each_step_is_done_with_all_observers_in_order() {
     let mut stage = Stage::new();
-    stage.add("a", nothing);
-    stage.add("b", nothing);
+    stage.add("a", |_, _| Ok(Mutation::new()));
+    stage.add("b", |_, _| Ok(Mutation::new()));
     let _ = stage.push(TextMessageStart::new("m"));
     let _ = stage.push(TextMessageContent::new("m", "x"));
     let _ = stage.push(TextMessageContent::new("m", ""));
@@ -118,7 +114,7 @@ fn each_step_is_done_with_all_observers_in_order() {
 fn an_observer_sees_what_those_before_it_changed() {
     let mut stage = Stage::new();
     stage.add("a", |_, _| Ok(Mutation::new().messages(Vec::new()).state(Value::Bool(true))));
-    stage.add("b", nothing);
+    stage.add("b", |_, _| Ok(Mutation::new()));
     let observed = stage.push(TextMessageStart::new("m"));
     assert!(!observed.stopped && observed.errors.is_empty());
     let log = stage.log();
@@ -143,7 +139,7 @@ fn an_observer_sees_what_those_before_it_changed() {
 fn what_is_stopped_goes_no_further() {
     let mut stage = Stage::new();
     stage.add("a", |_, _| Ok(Mutation::new().state(Value::Bool(true)).stop()));
-    stage.add("b", nothing);
+    stage.add("b", |_, _| Ok(Mutation::new()));
     assert!(stage.push(TextMessageStart::new("m")).stopped);
     assert_eq!(stage.log(), ["a TEXT_MESSAGE_START 1", "a state", "b state"]);
     assert_eq!(stage.conversation.messages().len(), 1);
@@ -154,7 +150,7 @@ fn what_is_stopped_goes_no_further() {
 fn a_failure_is_reported_and_nothing_else() {
     let mut stage = Stage::new();
     stage.add("a", |_, _| Err("broken".into()));
-    stage.add("b", nothing);
+    stage.add("b", |_, _| Ok(Mutation::new()));
     let observed = stage.push(TextMessageStart::new("m"));
     let error = &observed.errors[0];
     assert_eq!((observed.errors.len(), error.callback), (1, "on_event"));
@@ -166,7 +162,7 @@ fn a_failure_is_reported_and_nothing_else() {
 #[test]
 fn what_continues_nothing_has_no_callback_of_its_kind() {
     let mut stage = Stage::new();
-    stage.add("a", nothing);
+    stage.add("a", |_, _| Ok(Mutation::new()));
     let _ = stage.push(TextMessageContent::new("gone", "x"));
     assert_eq!(stage.log(), ["a TEXT_MESSAGE_CONTENT 1"]);
     assert_eq!(stage.applied.warnings.len(), 1);
