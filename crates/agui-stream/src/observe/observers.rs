@@ -64,8 +64,8 @@ impl<'a> Observers<'a> {
         self.list.is_empty()
     }
 
-    /// Says that a run is about to be asked for. The request is to be made from the conversation
-    /// afterwards.
+    /// Says that a run is about to be asked for: behind [`Conversation::begin_exchange`], so that
+    /// messages put in place here count as new, and before the request is made from the conversation.
     pub fn run_initialized(
         &mut self,
         conversation: &mut Conversation,
