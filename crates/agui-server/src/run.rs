@@ -48,7 +48,7 @@ struct Failure {
 impl GuardedRun {
     /// Starts a run; the agent is polled with [`poll_event`](Self::poll_event) and dropped with
     /// this.
-    pub(crate) fn start(agent: &dyn Agent, input: RunAgentInput) -> Self {
+    pub(crate) fn start(agent: &dyn Agent, input: RunAgentInput, context: RunContext) -> Self {
         let mut run = Self {
             agent: None,
             boundary: Boundary::new(),
@@ -59,7 +59,7 @@ impl GuardedRun {
             ready: VecDeque::new(),
             warnings: WarningLog::about("the agent's stream"),
         };
-        match catch_unwind(AssertUnwindSafe(|| agent.run(input, RunContext::new()))) {
+        match catch_unwind(AssertUnwindSafe(|| agent.run(input, context))) {
             Ok(stream) => run.agent = Some(stream),
             Err(panic) => run.fail(panicked(&*panic)),
         }

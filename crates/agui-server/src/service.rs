@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use agui_agent::{Agent, BoxFuture};
+use agui_agent::{Agent, BoxFuture, CancellationToken, RunContext};
 use agui_wire::{WireForm, negotiate};
 use http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE, EXPECT};
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Response};
@@ -29,6 +29,7 @@ pub struct AgentService {
     agent: Arc<dyn Agent>,
     keep_alive: Option<Duration>,
     body_limit: usize,
+    cancel: CancellationToken,
 }
 
 impl AgentService {
@@ -44,7 +45,8 @@ impl AgentService {
     #[must_use]
     pub fn new(agent: impl Agent) -> Self {
         let (keep_alive, body_limit) = (Some(Self::KEEP_ALIVE), Self::BODY_LIMIT);
-        Self { agent: Arc::new(agent), keep_alive, body_limit }
+        let cancel = CancellationToken::new();
+        Self { agent: Arc::new(agent), keep_alive, body_limit, cancel }
     }
 
     /// Sends a comment whenever nothing was sent for this long (T-17), so that nothing on the way
@@ -67,6 +69,15 @@ impl AgentService {
         self
     }
 
+    /// Cancels the runs with this token, such as when the server is to stop: those that are going on
+    /// end with the outcome `cancelled` (P-11), those that begin later do so at once. Default: nothing
+    /// cancels them.
+    #[must_use]
+    pub fn cancel_with(mut self, cancel: CancellationToken) -> Self {
+        self.cancel = cancel;
+        self
+    }
+
     /// The service that answers `GET` with the agent's capabilities.
     #[must_use]
     pub fn capabilities(&self) -> CapabilitiesService {
@@ -85,7 +96,8 @@ impl AgentService {
             Err(refusal) if head.headers.contains_key(EXPECT) => return refusal.into_response(),
             Err(refusal) => return refusal.answer(body),
         };
-        let run = GuardedRun::start(&*self.agent, input);
+        let context = RunContext::new().with_cancel(self.cancel.child_token());
+        let run = GuardedRun::start(&*self.agent, input, context);
         let form = form(&head.headers);
         let mut response = Response::new(ResponseBody::run(run, form, self.keep_alive));
         let headers = response.headers_mut();

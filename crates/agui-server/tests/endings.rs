@@ -6,7 +6,7 @@ use std::io;
 use std::sync::mpsc;
 use std::task::Poll;
 
-use agui_agent::{Agent, AgentError, EventStream};
+use agui_agent::{Agent, AgentError, AgentResult, CancellationToken, EventStream, Run};
 use agui_server::{AgentService, codes};
 use agui_types::Event;
 use agui_types::event::{
@@ -304,4 +304,31 @@ async fn a_closure_that_fails_or_panics_ends_its_run_itself() {
 
 fn types_of(events: &[Value]) -> Vec<&str> {
     events.iter().map(|event| event["type"].as_str().unwrap()).collect()
+}
+
+#[tokio::test]
+async fn p11_runs_end_as_cancelled_with_the_token_they_are_served_with() {
+    async fn waits(run: Run) -> AgentResult {
+        let mut text = run.text().await?;
+        text.push("Hel").await?;
+        std::future::pending().await
+    }
+    let cancel = CancellationToken::new();
+    let service = AgentService::new(waits).cancel_with(cancel.clone());
+    let response = service.clone().oneshot(post(INPUT)).await.unwrap();
+    let going_on = body_text(response);
+    let cancelling = async {
+        // After the body has been polled: the run is going on.
+        tokio::task::yield_now().await;
+        cancel.cancel();
+    };
+    let (body, ()) = tokio::join!(going_on, cancelling);
+    let ends = ["TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_END", "RUN_FINISHED"];
+    assert_eq!(types(&body)[2..], ends);
+    assert_eq!(events(&body)[4]["outcome"], json!({"type": "cancelled"}));
+
+    let later = service.oneshot(post(INPUT)).await.unwrap();
+    let body = body_text(later).await;
+    assert_eq!(types(&body), ["RUN_STARTED", "RUN_FINISHED"]);
+    assert_eq!(events(&body)[1]["outcome"], json!({"type": "cancelled"}));
 }
