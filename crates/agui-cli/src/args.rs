@@ -4,8 +4,11 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use agui_agent::WireForm;
 use agui_stream::PeerVersion;
-use clap::{Args, Parser, Subcommand, builder::styling::AnsiColor, builder::styling::Styles};
+use clap::{
+    Args, Parser, Subcommand, ValueEnum, builder::styling::AnsiColor, builder::styling::Styles,
+};
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
@@ -22,7 +25,7 @@ Examples:
 const EXIT_CODES: &str = "\
 Exit codes:
   0  completed: the run finished
-  1  failed: the agent reported an error (RUN_ERROR)
+  1  failed: the agent reported an error (RUN_ERROR), or the result could not be written
   2  usage error: nothing was sent
   3  interrupted: the run stopped to ask something
   4  cancelled: by the agent, or with Ctrl-C
@@ -61,8 +64,8 @@ pub(crate) enum Command {
 /// Serve the demo agent, and a web page to talk to it
 #[derive(Debug, Args)]
 #[command(
-    after_help = "SIGINT or SIGTERM cancels the runs that are going on, and ends the server \
-    once they have said so. A second signal ends it at once."
+    after_help = "SIGINT or SIGTERM cancels the runs that are going on and ends the server once \
+    their clients have been told, or after 10 seconds. A second signal ends it at once."
 )]
 pub(crate) struct ServeArgs {
     /// Where to listen; port 0 lets the system choose one
@@ -113,6 +116,10 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "NAME: VALUE")]
     pub(crate) header: Vec<String>,
 
+    /// The form to ask the agent to answer in; it may answer in server-sent events all the same
+    #[arg(long, value_enum, default_value_t, value_name = "FORM")]
+    pub(crate) wire: Wire,
+
     /// The newest version that the agent is known to speak, such as 0.0.39 or 1.0: what it cannot
     /// take is reshaped or left out [default: the current one]
     #[arg(long, value_name = "VERSION")]
@@ -129,6 +136,25 @@ pub(crate) struct RunArgs {
     /// Tell what happens beside the text also when standard error is no terminal
     #[arg(long, short)]
     pub(crate) verbose: bool,
+}
+
+/// The two forms of a stream of events.
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+pub(crate) enum Wire {
+    /// Server-sent events
+    #[default]
+    Sse,
+    /// Frames of protobuf
+    Proto,
+}
+
+impl Wire {
+    pub(crate) fn form(self) -> WireForm {
+        match self {
+            Self::Sse => WireForm::Sse,
+            Self::Proto => WireForm::Proto,
+        }
+    }
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {

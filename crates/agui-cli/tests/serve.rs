@@ -184,6 +184,23 @@ fn every_word_runs_to_its_end() {
 }
 
 #[test]
+fn both_forms_of_a_stream_come_to_the_same() {
+    // T-5
+    let server = Server::start(&[]);
+    let [sse, proto] = ["sse", "proto"].map(|form| {
+        let ran = run_with_result(&[&server.demo, "tools", "--json", "--wire", form]);
+        assert_eq!((ran.code, &ran.report["warnings"]), (0, &json!([])), "{}", ran.stderr);
+        ran
+    });
+    assert_eq!(sse.types(), proto.types());
+    let contents = |report: &Value| {
+        let messages = report["messages"].as_array().unwrap();
+        messages.iter().map(|message| message["content"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(contents(&sse.report), contents(&proto.report));
+}
+
+#[test]
 fn a_silent_run_is_kept_alive() {
     // T-17
     let server = Server::start(&["--keep-alive", "0.2"]);

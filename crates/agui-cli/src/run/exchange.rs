@@ -3,15 +3,14 @@
 use std::io;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use agui_agent::{
-    Agent, AgentError, CancellationToken, Delivered, Delivery, DeliveryError, RunContext,
-};
+use agui_agent::{AgentError, CancellationToken, Delivered, Delivery, DeliveryError, RunContext};
 use agui_stream::fold::{Applied, Change, Conversation};
 use agui_stream::{Ending, Fault, Outgoing, PeerVersion, Pipeline, Warning};
 use agui_types::json::Value;
 use agui_types::{Event, FromJson, Json, RunAgentInput, Timestamp, ToJson};
 use futures_util::StreamExt;
 
+use super::remote::Remote;
 use super::report::{Problem, Verdict};
 use crate::failure::chain;
 
@@ -44,7 +43,7 @@ pub(super) struct Ended {
 ///
 /// `peer` is what is known of the agent's age; `cancel` closes the connection.
 pub(super) async fn converse(
-    agent: &impl Agent,
+    agent: &Remote,
     peer: PeerVersion,
     input: &Json,
     conversation: &mut Conversation,
@@ -63,7 +62,7 @@ pub(super) async fn converse(
     let pipeline = Pipeline::for_run(input.thread_id.clone(), input.run_id.clone()).from_peer(peer);
     let stream = agent.run(input, RunContext::new().with_cancel(cancel));
     let delivery = Delivery::new(stream, pipeline);
-    let (verdict, problem) = fold(delivery, conversation, witness).await;
+    let (verdict, problem) = fold(agent, delivery, conversation, witness).await;
     Ended { verdict, problem, request }
 }
 
@@ -95,12 +94,16 @@ fn now() -> Option<Timestamp> {
 }
 
 async fn fold(
+    agent: &Remote,
     mut delivery: Delivery,
     conversation: &mut Conversation,
     witness: &mut impl Witness,
 ) -> (Verdict, Option<Problem>) {
     let (mut applied, mut reported) = (Applied::default(), None);
-    while let Some(delivered) = delivery.next().await {
+    loop {
+        let delivered = delivery.next().await;
+        agent.take_warnings().iter().for_each(|warning| witness.warning(warning));
+        let Some(delivered) = delivered else { break };
         let event = match delivered {
             Ok(Delivered::Event(event)) => event,
             Ok(Delivered::Warning(warning)) => {

@@ -2,6 +2,7 @@
 
 mod exchange;
 mod input;
+mod remote;
 mod report;
 mod result_file;
 mod screen;
@@ -22,6 +23,7 @@ use crate::failure::Failure;
 use crate::signals::Signals;
 use exchange::{Ended, Witness, converse};
 use input::Asked;
+use remote::Remote;
 use report::Report;
 use result_file::ResultFile;
 use screen::{Screen, Shows};
@@ -55,8 +57,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
 /// The agent behind the URL.
 ///
 /// Fails where the URL or a header cannot be used. What a header holds is not repeated.
-fn agent(args: &RunArgs) -> Result<HttpAgent, Failure> {
-    let mut builder = HttpAgent::builder(&args.url);
+fn agent(args: &RunArgs) -> Result<Remote, Failure> {
+    let mut builder = HttpAgent::builder(&args.url).wire(args.wire.form());
     for header in &args.header {
         let Some((name, value)) = header.split_once(':') else {
             return Err(Failure::usage("a --header has no colon")
@@ -64,7 +66,7 @@ fn agent(args: &RunArgs) -> Result<HttpAgent, Failure> {
         };
         builder = builder.header(name.trim(), value.trim());
     }
-    builder.build().map_err(|error| match error {
+    Remote::new(builder).map_err(|error| match error {
         BuildError::Url(_) => Failure::usage(error.to_string())
             .hint("give an absolute one, such as http://127.0.0.1:4100/agents/demo"),
         BuildError::Header { .. } => Failure::usage(error.to_string()),

@@ -110,10 +110,11 @@ impl<O: Write, E: Write> Screen<O, E> {
             }
             self.say_aside(RESUME_HINT);
         }
-        for call in conversation.pending_tool_calls() {
-            if self.talks {
-                self.tell(&format!("tool call {call} waits for an answer"));
-            }
+        let talks = self.talks;
+        for id in conversation.pending_tool_calls().filter(|_| talks) {
+            let call = conversation.messages().find_call(id.as_str());
+            let name = call.map_or("?", |(_, call)| &call.function.name);
+            self.tell(&format!("tool call {name} waits for an answer ({id})"));
         }
         let Some(problem) = &ended.problem else {
             if ended.verdict == Verdict::Cancelled {

@@ -15,7 +15,7 @@ use std::cell::Cell;
 use std::io;
 use std::rc::Rc;
 
-use agui_agent::{CancellationToken, HttpAgent};
+use agui_agent::{CancellationToken, HttpAgent, WireForm};
 use agui_stream::fold::{Change, Conversation};
 use agui_stream::{Ending, PeerVersion, Warning};
 use agui_types::json::Value as Tree;
@@ -27,6 +27,7 @@ use tokio::time::{Duration, timeout};
 
 use super::exchange::{Ended, Witness, converse};
 use super::input::complete;
+use super::remote::Remote;
 use super::report::Verdict;
 use compare::differences;
 use corpus::Verdicts;
@@ -54,6 +55,11 @@ async fn invalid_shape() {
 #[tokio::test]
 async fn sse_framing() {
     file("sse-framing").await;
+}
+
+#[tokio::test]
+async fn proto() {
+    file("proto").await;
 }
 
 #[tokio::test]
@@ -85,7 +91,7 @@ async fn file(name: &str) {
     let Some(path) = corpus::find(&format!("vectors/{name}.jsonl")) else { return };
     let mut verdicts = Verdicts::new(&format!("{name}-run"));
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let agent = HttpAgent::new(format!("http://{}/", listener.local_addr().unwrap())).unwrap();
+    let agent = remote(&format!("http://{}/", listener.local_addr().unwrap()));
     for line in std::fs::read_to_string(path).unwrap().lines() {
         let vector: Value = Json::parse(line).unwrap().decode().unwrap();
         let input = &vector["input"];
@@ -99,7 +105,7 @@ async fn file(name: &str) {
 }
 
 /// Plays all runs of a line; what differs.
-async fn play(vector: &Value, listener: &TcpListener, agent: &HttpAgent) -> Vec<String> {
+async fn play(vector: &Value, listener: &TcpListener, agent: &Remote) -> Vec<String> {
     let initial = &vector["input"]["initial"];
     let state = initial.get("state").cloned().unwrap_or_else(|| json!({}));
     let mut conversation = Conversation::new(messages(&initial["messages"]), tree(&state));
@@ -114,7 +120,7 @@ async fn play(vector: &Value, listener: &TcpListener, agent: &HttpAgent) -> Vec<
     for (at, (run, mut expected)) in runs.iter().zip(recorded).enumerate() {
         overlay(&mut expected, &preferred[at]);
         let played = if run["http"].get("reject").is_some() {
-            let nowhere = HttpAgent::new(unused_url().await).unwrap();
+            let nowhere = remote(&unused_url().await);
             exchange(run, peer, &expected, &mut conversation, listener, &nowhere).await
         } else {
             exchange(run, peer, &expected, &mut conversation, listener, agent).await
@@ -154,7 +160,7 @@ async fn exchange(
     expected: &Value,
     conversation: &mut Conversation,
     listener: &TcpListener,
-    agent: &HttpAgent,
+    agent: &Remote,
 ) -> Played {
     let mut input = run["runInput"].as_object().cloned().unwrap_or_default();
     input.entry("threadId").or_insert_with(|| "thread-1".into());
@@ -185,6 +191,10 @@ async fn exchange(
     let ended = timeout(Duration::from_secs(20), talking).await.expect("the run never ended");
     let Collected { delivered, warnings, .. } = witness;
     Played { ended, received, delivered, warnings }
+}
+
+fn remote(url: &str) -> Remote {
+    Remote::new(HttpAgent::builder(url)).unwrap()
 }
 
 /// A URL that nobody listens at.
@@ -240,6 +250,7 @@ impl Answer {
         let content_type = match http.get("contentType") {
             Some(Value::Null) => None,
             Some(given) => given.as_str(),
+            None if run.get("protoB64").is_some() => Some(WireForm::Proto.media_type()),
             None => Some("text/event-stream"),
         };
         if let Some(content_type) = content_type {
@@ -346,13 +357,15 @@ fn reads(run: &Value) -> Vec<Vec<u8>> {
     if let Some(text) = run["sse"].as_str() {
         return vec![text.into()];
     }
-    let bytes = base64(run["sseB64"].as_str().expect("a body"));
+    let body = run["sseB64"].as_str().or_else(|| run["protoB64"].as_str());
+    let bytes = base64(body.expect("a body"));
     let mut cuts: Vec<usize> = match (run["cutEvery"].as_u64(), run["cutAt"].as_array()) {
         (Some(every), _) => (0..bytes.len()).step_by(every as usize).skip(1).collect(),
         (_, Some(at)) => at.iter().map(|at| at.as_u64().unwrap() as usize).collect(),
         _ => Vec::new(),
     };
     cuts.push(bytes.len());
+    cuts.sort_unstable();
     let mut from = 0;
     let read = |to: usize| bytes[std::mem::replace(&mut from, to)..to].to_vec();
     cuts.into_iter().map(read).collect()

@@ -32,7 +32,7 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<ExitCode, Failure> {
             .local_addr()
             .map_err(|error| Failure::new("the listening address is unknown").because(error))?;
         let shutdown = CancellationToken::new();
-        let signals = Signals::new().map_err(Failure::no_signals)?;
+        let mut signals = Signals::new().map_err(Failure::no_signals)?;
         let app = routes::router(origins, args.keep_alive, shutdown.clone());
         announce(address);
 
@@ -43,7 +43,7 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<ExitCode, Failure> {
                 served.map_err(|error| Failure::new("the server failed").because(error))?;
                 Ok(ExitCode::SUCCESS)
             }
-            code = stop(signals, shutdown) => Ok(code),
+            code = stop(async || signals.next().await, shutdown) => Ok(code),
         }
     })
 }
@@ -94,15 +94,44 @@ fn announce(address: SocketAddr) {
 }
 
 /// Waits for a signal, has everything end, and gives an exit code where it does not end in time.
-async fn stop(mut signals: Signals, shutdown: CancellationToken) -> ExitCode {
-    signals.next().await;
+async fn stop(mut signal: impl AsyncFnMut() -> u8, shutdown: CancellationToken) -> ExitCode {
+    signal().await;
     tracing::info!("stopping: runs are cancelled");
     shutdown.cancel();
     tokio::select! {
-        code = signals.next() => code.into(),
+        code = signal() => code.into(),
         () = tokio::time::sleep(GRACE) => {
             tracing::warn!("some clients did not take the end of their runs");
             ExitCode::SUCCESS
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::time::Instant;
+
+    #[tokio::test(start_paused = true)]
+    async fn clients_have_ten_seconds_to_take_the_end_of_their_runs() {
+        let (began, shutdown) = (Instant::now(), CancellationToken::new());
+        let mut signals = 0;
+        let signal = async || {
+            signals += 1;
+            if signals > 1 {
+                std::future::pending::<()>().await;
+            }
+            128 + 15
+        };
+        assert_eq!(stop(signal, shutdown.clone()).await, ExitCode::SUCCESS);
+        assert!(shutdown.is_cancelled());
+        assert_eq!(began.elapsed(), Duration::from_secs(10));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_second_signal_waits_for_nobody() {
+        let began = Instant::now();
+        let code = stop(async || 128 + 2, CancellationToken::new()).await;
+        assert_eq!((code, began.elapsed()), (ExitCode::from(130), Duration::ZERO));
     }
 }

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use agui_agent::{Agent, BoxFuture, CancellationToken, EventStream, RunContext};
+use agui_agent::{Agent, CancellationToken};
 use agui_server::{AgentService, Refusal};
-use agui_types::{AgentCapabilities, RunAgentInput};
+use agui_types::AgentCapabilities;
 use axum::Router;
 use axum::extract::{Path, Request};
 use axum::http::header::CONTENT_TYPE;
@@ -33,8 +33,8 @@ pub(super) fn router(
     keep_alive: Duration,
     shutdown: CancellationToken,
 ) -> Router {
-    let demo = Arc::new(UntilShutdown { agent: demo::agent(), shutdown });
-    let service = AgentService::new(Arc::clone(&demo)).keep_alive(keep_alive);
+    let demo = Arc::new(demo::agent());
+    let service = AgentService::new(Arc::clone(&demo)).keep_alive(keep_alive).cancel_with(shutdown);
     Router::new()
         .route("/", get(page))
         .route("/health", get(async || as_json(&BTreeMap::from([("status", "ok")]))))
@@ -47,22 +47,6 @@ pub(super) fn router(
         .method_not_allowed_fallback(only_get)
         .layer(cors(origins))
         .layer(middleware::from_fn(log))
-}
-
-/// An agent whose runs are cancelled when the server stops.
-struct UntilShutdown<A> {
-    agent: A,
-    shutdown: CancellationToken,
-}
-
-impl<A: Agent> Agent for UntilShutdown<A> {
-    fn run(&self, input: RunAgentInput, context: RunContext) -> EventStream {
-        self.agent.run(input, context.with_cancel(self.shutdown.child_token()))
-    }
-
-    fn capabilities(&self) -> BoxFuture<'_, Option<AgentCapabilities>> {
-        self.agent.capabilities()
-    }
 }
 
 /// `GET /agents`: who is there, and what they declare.
