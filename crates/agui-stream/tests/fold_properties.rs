@@ -138,12 +138,17 @@ proptest! {
         let mut shadow = Shadow::new(&conversation);
         let mut unread = conversation.clone();
         let mut applied = Applied::default();
-        for event in &events {
-            conversation.apply(event, &mut applied);
-            // A reader cannot tell two messages with one id apart.
+        // A reader cannot tell two messages with one id apart.
+        let unique = |conversation: &Conversation| {
             let ids: Vec<_> = conversation.messages().iter().filter_map(Message::id).collect();
-            let unique = ids.iter().all(|id| ids.iter().filter(|other| *other == id).count() == 1);
-            if !unique {
+            ids.iter().all(|id| ids.iter().filter(|other| *other == id).count() == 1)
+        };
+        for event in &events {
+            if !unique(&conversation) {
+                break;
+            }
+            conversation.apply(event, &mut applied);
+            if !unique(&conversation) {
                 break;
             }
             let told = shadow.follow(&conversation, &applied);

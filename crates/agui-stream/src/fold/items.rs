@@ -121,7 +121,7 @@ impl Conversation {
     pub(super) fn tool_call_start(&mut self, event: &ToolCallStart, applied: &mut Applied) {
         let id = &event.tool_call_id;
         let held = self.messages.call_key(id);
-        if held.is_none() || !self.messages.is_answered(id) {
+        if !self.messages.is_answered(id) {
             self.pending.insert(id.clone());
         }
         let call = held.unwrap_or_else(|| self.add_call(event, applied));
