@@ -72,8 +72,8 @@ pub(crate) struct ServeArgs {
     #[arg(long, env = "AGUI_LISTEN", default_value = "127.0.0.1:4100", value_name = "ADDR:PORT")]
     pub(crate) listen: SocketAddr,
 
-    /// A web origin that may call the agents from a browser, such as https://app.example; pages
-    /// served from this machine (localhost, 127.0.0.1, [::1]) always may. Can be repeated
+    /// A web origin that may call the agents from a browser, such as `https://app.example`; pages
+    /// served from this machine (localhost, 127.0.0.1, `[::1]`) always may. Can be repeated
     #[arg(long, value_name = "ORIGIN")]
     pub(crate) allow_origin: Vec<String>,
 
