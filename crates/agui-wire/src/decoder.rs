@@ -6,6 +6,7 @@ use agui_types::read::Reading;
 use agui_types::{Event, EventReader, ReadError, ReadErrorKind};
 
 use crate::decode_error::Source;
+use crate::hot::Piece;
 use crate::limits::{Limit, LimitExceeded, Limits};
 use crate::proto::{self, Frames, Refusal};
 use crate::sse::{self, End};
@@ -87,11 +88,25 @@ impl Decoder {
         let Self { form, limits, reader, frames, ended, failed } = self;
         let index = *frames;
         let decoded = match form {
-            Form::Sse(decoder) => match decoder.decode(input) {
-                Ok(None) => return Ok(None),
-                Ok(Some(frame)) => read_text(&frame, index, *ended, reader),
-                Err(exceeded) => Err(too_much(index, exceeded)),
-            },
+            Form::Sse(decoder) => {
+                if let Some(offset) = decoder.between_frames()
+                    && let Some(piece) = Piece::read(input, limits)
+                    && let Some(event) = piece.event(reader)
+                {
+                    decoder.skip(piece.len);
+                    *input = &input[piece.len..];
+                    *frames += 1;
+                    *ended = false;
+                    let event = Some(event.into());
+                    let warnings = Vec::new();
+                    return Ok(Some(Decoded { event, warnings, frame: index, offset, id: None }));
+                }
+                match decoder.decode(input) {
+                    Ok(None) => return Ok(None),
+                    Ok(Some(frame)) => read_text(&frame, index, *ended, reader),
+                    Err(exceeded) => Err(too_much(index, exceeded)),
+                }
+            }
             Form::Proto(decoder) => match decoder.next(input) {
                 Ok(None) => return Ok(None),
                 Ok(Some(frame)) => {

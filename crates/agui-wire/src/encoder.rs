@@ -4,7 +4,7 @@ use agui_types::{Event, ToJson};
 
 use crate::encode_error::{EncodeError, EncodeErrorKind, Omission};
 use crate::proto::{self, Scratch};
-use crate::{WireForm, sse};
+use crate::{WireForm, hot, sse};
 
 /// Writes events, appending to a buffer that the caller owns and reuses.
 ///
@@ -65,6 +65,7 @@ impl Encoder {
             WireForm::Proto => proto::encode(event, out, &mut self.scratch),
             WireForm::Sse => {
                 let encoder = match position {
+                    None if hot::write(event, out) => return Ok(Vec::new()),
                     None => sse::Encoder::new(),
                     Some(id) => sse::Encoder::new().id(id).map_err(|error| {
                         EncodeError::at(String::new(), EncodeErrorKind::Position(error))

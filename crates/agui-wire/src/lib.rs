@@ -41,6 +41,7 @@ mod form;
 #[doc(hidden)]
 #[allow(missing_docs)]
 pub mod fuzzing;
+mod hot;
 mod limits;
 pub mod proto;
 mod quote;

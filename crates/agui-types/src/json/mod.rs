@@ -11,6 +11,7 @@ pub(crate) mod write;
 pub(crate) use bridge::serialize_text;
 pub use cursor::MAX_DEPTH;
 pub(crate) use cursor::{Cursor, Kind, LexError, LexProblem};
+pub use scan::plain_end;
 pub(crate) use text::into_string;
 pub use text::{Json, JsonError, JsonObject};
 pub use tokens::{Token, Tokens};

@@ -5,7 +5,7 @@
 ///
 /// Looks at eight bytes at a time.
 #[inline]
-pub(crate) fn plain_end(bytes: &[u8], from: usize) -> usize {
+pub fn plain_end(bytes: &[u8], from: usize) -> usize {
     let rest = bytes.get(from..).unwrap_or_default();
     let (words, tail) = rest.as_chunks::<8>();
     let mut at = from;

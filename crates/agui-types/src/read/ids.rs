@@ -25,6 +25,16 @@ impl EventReader {
         Reader::tolerant(text, Some(&mut self.ids))
     }
 
+    /// [`EventReader::intern`] for bytes whose encoding was not checked yet, which takes no check
+    /// where the id was met before. `None` where they are not UTF-8.
+    #[inline]
+    pub fn intern_bytes(&mut self, id: &[u8]) -> Option<Arc<str>> {
+        match self.ids.known(id) {
+            Some(known) => Some(known),
+            None => std::str::from_utf8(id).ok().map(|id| self.ids.remember(id)),
+        }
+    }
+
     /// Reads one event exactly.
     pub fn exact(&mut self, text: &str) -> Result<Event, ReadError> {
         Reader::exact(text, Some(&mut self.ids))
@@ -49,9 +59,14 @@ impl RecentIds {
     const LONGEST: usize = 256;
 
     pub(crate) fn intern(&mut self, id: &str) -> Arc<str> {
-        if let Some(known) = self.slots.iter().flatten().find(|known| &***known == id) {
-            return Arc::clone(known);
-        }
+        self.known(id.as_bytes()).unwrap_or_else(|| self.remember(id))
+    }
+
+    fn known(&self, id: &[u8]) -> Option<Arc<str>> {
+        self.slots.iter().flatten().find(|known| known.as_bytes() == id).map(Arc::clone)
+    }
+
+    fn remember(&mut self, id: &str) -> Arc<str> {
         let fresh: Arc<str> = Arc::from(id);
         if id.len() <= Self::LONGEST {
             self.slots[self.next] = Some(Arc::clone(&fresh));
@@ -73,6 +88,10 @@ mod tests {
             ids.intern(&other.to_string());
             assert!(Arc::ptr_eq(&first, &ids.intern("m1")));
         }
+        let mut reader = EventReader { ids };
+        assert!(Arc::ptr_eq(&first, &reader.intern_bytes(b"m1").unwrap()));
+        assert_eq!(reader.intern_bytes(b"m\xff"), None);
+        let mut ids = reader.ids;
         let long = "x".repeat(RecentIds::LONGEST + 1);
         assert!(!Arc::ptr_eq(&ids.intern(&long), &ids.intern(&long)));
     }

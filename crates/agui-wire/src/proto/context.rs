@@ -47,8 +47,9 @@ impl<'i> Context<'i> {
         Ok(())
     }
 
-    pub(super) fn intern(&mut self, id: &str) -> Arc<str> {
-        self.ids.intern(id)
+    #[inline]
+    pub(super) fn intern(&mut self, id: &[u8]) -> Result<Arc<str>, Fault> {
+        self.ids.intern_bytes(id).ok_or_else(|| Fault::malformed(Problem::Utf8, id))
     }
 
     /// The path here, or to a member of the object here.

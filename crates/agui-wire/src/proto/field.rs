@@ -370,23 +370,21 @@ impl Value for String {
     }
 }
 
-/// Ids, and other strings that are types of their own.
-macro_rules! strings {
-    ($($type:ty: |$text:ident, $cx:ident| $read:expr;)*) => {$(
+/// Ids, which repeat and are shared.
+macro_rules! ids {
+    ($($type:ident,)*) => {$(
         impl Value for $type {
             const KIND: Kind = Kind::String;
             const LABEL: Label = Label::Plain;
             type Gathered<'b> = &'b [u8];
 
             #[inline]
-            fn read(bytes: &[u8], $cx: &mut Context<'_>, _: &'static str) -> Result<Self, Fault> {
-                let $text = text(bytes)?;
-                Ok($read)
+            fn read(bytes: &[u8], cx: &mut Context<'_>, _: &'static str) -> Result<Self, Fault> {
+                cx.intern(bytes).map(Self::new)
             }
 
-            fn absent($cx: &mut Context<'_>, _: &'static str) -> Result<Self, Fault> {
-                let $text = "";
-                Ok($read)
+            fn absent(cx: &mut Context<'_>, _: &'static str) -> Result<Self, Fault> {
+                cx.intern(b"").map(Self::new)
             }
 
             fn is_default(&self) -> bool {
@@ -407,15 +405,34 @@ macro_rules! strings {
     )*};
 }
 
-strings! {
-    ThreadId: |text, cx| Self::new(cx.intern(text));
-    RunId: |text, cx| Self::new(cx.intern(text));
-    MessageId: |text, cx| Self::new(cx.intern(text));
-    ToolCallId: |text, cx| Self::new(cx.intern(text));
-    SubagentRunId: |text, cx| Self::new(cx.intern(text));
-    InterruptId: |text, cx| Self::new(cx.intern(text));
-    EntityId: |text, cx| Self::new(cx.intern(text));
-    ProtocolVersion: |text, _cx| Self::new(text);
+ids! { ThreadId, RunId, MessageId, ToolCallId, SubagentRunId, InterruptId, EntityId, }
+
+impl Value for ProtocolVersion {
+    const KIND: Kind = Kind::String;
+    const LABEL: Label = Label::Plain;
+    type Gathered<'b> = &'b [u8];
+
+    fn read(bytes: &[u8], _: &mut Context<'_>, _: &'static str) -> Result<Self, Fault> {
+        text(bytes).map(Self::new)
+    }
+
+    fn absent(_: &mut Context<'_>, _: &'static str) -> Result<Self, Fault> {
+        Ok(Self::new(""))
+    }
+
+    fn is_default(&self) -> bool {
+        self.as_str().is_empty()
+    }
+
+    fn write(
+        &self,
+        number: u32,
+        _: &'static str,
+        writer: &mut Writer<'_>,
+    ) -> Result<(), EncodeError> {
+        writer.string(number, self.as_str());
+        Ok(())
+    }
 }
 
 /// Closed sets: a value that is not known is kept and reported, as in the JSON form.

@@ -103,7 +103,7 @@ impl field::Message for Message {
             return Err(Fault::malformed(Problem::Content, pieces.start()));
         }
         if fields.fit_the_role() {
-            return Ok(fields.into_message(cx));
+            return fields.into_message(cx);
         }
         cx.adopt(Self::from_json_tolerant(&fields.to_json()))
     }
@@ -189,12 +189,15 @@ impl<'m> Fields<'m> {
     }
 
     /// The message; the fields fit the role.
-    fn into_message(self, cx: &mut Context<'_>) -> Message {
+    fn into_message(self, cx: &mut Context<'_>) -> Result<Message, Fault> {
         let owned = |text: Option<Cow<'_, str>>| text.map(Cow::into_owned);
-        let id = MessageId::new(cx.intern(&self.id));
+        let id = MessageId::new(cx.intern(self.id.as_bytes())?);
         let metadata = self.metadata.map(Cow::into_owned);
         let subagent_run_id = self.subagent_run_id.as_deref();
-        let subagent_run_id = subagent_run_id.map(|id| SubagentRunId::new(cx.intern(id)));
+        let subagent_run_id = match subagent_run_id {
+            Some(id) => Some(SubagentRunId::new(cx.intern(id.as_bytes())?)),
+            None => None,
+        };
         let encrypted_value = owned(self.encrypted_value);
         let encrypted_value_type = owned(self.encrypted_value_type);
         let name = owned(self.name);
@@ -212,7 +215,7 @@ impl<'m> Fields<'m> {
                 message.into()
             }};
         }
-        match &*self.role {
+        Ok(match &*self.role {
             "developer" => message!(
                 DeveloperMessage::new(id, content.unwrap_or_default());
                 name, encrypted_value, encrypted_value_type
@@ -227,7 +230,7 @@ impl<'m> Fields<'m> {
             ),
             "tool" => {
                 let call = self.tool_call_id.unwrap_or_default();
-                let call = ToolCallId::new(cx.intern(&call));
+                let call = ToolCallId::new(cx.intern(call.as_bytes())?);
                 let error = owned(self.error);
                 message!(
                     ToolMessage::new(id, mixed(content, self.content_parts), call);
@@ -251,7 +254,7 @@ impl<'m> Fields<'m> {
                     content, tool_calls, name, encrypted_value, encrypted_value_type
                 )
             }
-        }
+        })
     }
 
     /// The message's JSON, for fields that do not fit the role.

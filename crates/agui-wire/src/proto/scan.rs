@@ -63,6 +63,15 @@ impl<'b> Fields<'_, 'b> {
                 None => return Ok(None),
             }
         }
+        // One byte of tag and one of length: nearly every field.
+        if let [tag @ ..0x80, len @ ..0x80, rest @ ..] = self.rest
+            && tag & 7 == LENGTH_DELIMITED as u8
+            && *tag > 7
+            && let Some((bytes, rest)) = rest.split_at_checked(usize::from(*len))
+        {
+            self.rest = rest;
+            return Ok(Some((u32::from(tag >> 3), Raw::Bytes(bytes))));
+        }
         field(&mut self.rest).map(Some)
     }
 }
@@ -90,6 +99,7 @@ fn field<'b>(rest: &mut &'b [u8]) -> Result<(u32, Raw<'b>), Fault> {
     Ok((number, value(rest, wire_type)?))
 }
 
+const LENGTH_DELIMITED: u32 = 2;
 const START_GROUP: u32 = 3;
 const END_GROUP: u32 = 4;
 
@@ -120,7 +130,7 @@ fn value<'b>(rest: &mut &'b [u8], wire_type: u32) -> Result<Raw<'b>, Fault> {
             let bytes = bytes.first_chunk().copied().unwrap_or_default();
             Ok(Raw::Fixed64(u64::from_le_bytes(bytes)))
         }
-        2 => {
+        LENGTH_DELIMITED => {
             let at = *rest;
             let len = varint(rest)?;
             let len = usize::try_from(len).map_err(|_| Fault::malformed(Problem::Length, at))?;

@@ -161,6 +161,24 @@ impl Decoder {
         Ok(Ending { frame, end })
     }
 
+    /// Where the body is, if that is between two frames: whoever knows what a whole frame looks like
+    /// may then take it out of the input without this decoder, and [`skip`](Self::skip) it.
+    #[inline]
+    pub(crate) fn between_frames(&mut self) -> Option<u64> {
+        if self.frame.dispatched {
+            self.clear();
+        }
+        let inside = self.frame.open || self.line.len > 0;
+        let settled = self.bom.is_none() && !self.skip_lf && self.failed.is_none();
+        (settled && !inside).then_some(self.offset)
+    }
+
+    /// Goes past a frame that had no other line than `data`.
+    #[inline]
+    pub(crate) fn skip(&mut self, bytes: usize) {
+        self.offset += bytes as u64;
+    }
+
     /// The last event ID as of the last complete frame, whether or not that had data; empty
     /// when there was none. This protocol does not use it (T-21); it is a position for those
     /// who agreed on one.
