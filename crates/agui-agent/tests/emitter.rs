@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use agui_agent::emitter::{AGENT_PANIC, CAPACITY, Subagent};
+use agui_agent::emitter::{AGENT_PANIC, CAPACITY};
 use agui_agent::{
     Agent, AgentExt, AgentResult, CancellationToken, EmitError, EventStream, Run, RunContext,
     RunFailure,
 };
-use agui_stream::Verifier;
+use agui_stream::{OpenItem, Verifier};
 use agui_types::event::{RunFinished, TextMessageChunk, TextMessageStart, ToolCallStart};
 use agui_types::message::UserMessage;
 use agui_types::{
@@ -126,7 +126,7 @@ async fn handles_may_be_open_at_the_same_time_and_close_when_dropped() {
         Event::SubagentError(error) => Some(error),
         _ => None,
     });
-    assert_eq!(subagent.unwrap().code.as_deref(), Some(Subagent::DROPPED));
+    assert_eq!(subagent.unwrap().code.as_deref(), Some(OpenItem::SUBAGENT_DROPPED));
     // P-61: what a subagent emits carries its id, from its start to its end.
     let id = &subagent.unwrap().subagent_run_id;
     assert_eq!(events.iter().filter(|event| event.attribution() == Some(id)).count(), 3);
@@ -333,7 +333,7 @@ mod random {
 
     use super::*;
     use agui_agent::emitter::{
-        Activity, ReasoningMessage, ReasoningSpan, Step, TextMessage, ToolCall,
+        Activity, ReasoningMessage, ReasoningSpan, Step, Subagent, TextMessage, ToolCall,
     };
     use agui_types::{JsonPatch, PatchOp};
     use proptest::prelude::*;

@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 
 use agui_agent::{Agent, AgentError, EventStream, RunContext};
 use agui_stream::{Boundary, ChunkExpander, Fault, RunState, Verifier, Warning, enforce};
-use agui_types::event::{RunError, RunFinished, SubagentError};
+use agui_types::event::{RunError, RunFinished};
 use agui_types::{CancelledOutcome, Event, Reading, RunAgentInput};
 use agui_wire::{EncodeError, Omission};
 
@@ -163,14 +163,7 @@ impl GuardedRun {
             tracing::warn!(code, "the agent failed after its run had ended");
             return;
         }
-        // A subagent that was cut off did not finish, it failed.
-        self.ready.extend(self.closing_events().into_iter().map(|event| match event {
-            Event::SubagentFinished(ended) => {
-                let id = ended.subagent_run_id;
-                SubagentError::new(id, &*message).code(code).into()
-            }
-            other => other,
-        }));
+        self.ready.extend(self.closing_events());
         self.ready.push_back(RunError::new(message).code(code).into());
     }
 

@@ -226,8 +226,9 @@ async fn p9_whatever_is_open_is_closed_innermost_first() {
             json!({"type": "REASONING_END", "messageId": "span", "subagentRunId": "s"}),
             json!({"type": "STEP_FINISHED", "stepName": "plan"}),
             json!({
-                "type": "SUBAGENT_ERROR", "subagentRunId": "s", "message": message,
-                "code": codes::RUN_TRUNCATED,
+                "type": "SUBAGENT_ERROR", "subagentRunId": "s",
+                "message": "the subagent stopped before it said how it ended",
+                "code": "SUBAGENT_DROPPED",
             }),
             run_error(codes::RUN_TRUNCATED, message),
         ]

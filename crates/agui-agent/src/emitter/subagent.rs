@@ -2,6 +2,7 @@
 
 use std::ops::Deref;
 
+use agui_stream::OpenItem;
 use agui_types::event::{SubagentError, SubagentFinished, SubagentStarted};
 use agui_types::{InterruptId, Json, SubagentRunId, SuspendedOutcome};
 use serde::Serialize;
@@ -20,9 +21,6 @@ pub struct Subagent {
 }
 
 impl Subagent {
-    /// The code of the `SUBAGENT_ERROR` for a subagent that was dropped before it said how it ended.
-    pub const DROPPED: &'static str = "SUBAGENT_DROPPED";
-
     pub(super) async fn open(
         parent: &Emitter,
         mut start: SubagentStarted,
@@ -91,8 +89,9 @@ impl Deref for Subagent {
 impl Drop for Subagent {
     fn drop(&mut self) {
         if self.open {
-            let message = "the subagent stopped before it said how it ended";
-            self.emitter.emit_now(SubagentError::new(&self.id, message).code(Self::DROPPED));
+            let subagent_run_id = self.id.clone();
+            let dropped = OpenItem::Subagent { subagent_run_id, owner: None };
+            self.emitter.emit_now(dropped.closing_event());
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use agui_types::event::{
-    Event, ReasoningEnd, ReasoningMessageEnd, StepFinished, SubagentFinished, TextMessageEnd,
+    Event, ReasoningEnd, ReasoningMessageEnd, StepFinished, SubagentError, TextMessageEnd,
     ToolCallEnd,
 };
 use agui_types::{MessageId, SubagentRunId, ToolCallId};
@@ -72,42 +72,33 @@ impl OpenItem {
         }
     }
 
-    /// The event that closes it, attributed as its opener was.
+    /// The code of the `SUBAGENT_ERROR` for a subagent that never said how it ended.
+    pub const SUBAGENT_DROPPED: &str = "SUBAGENT_DROPPED";
+
+    /// The event that closes it, attributed as its opener was. For a subagent that is a
+    /// `SUBAGENT_ERROR`: it did not say that it finished, and a success is never invented.
     ///
     /// To close everything, [`Verifier::closing_events`](crate::Verifier::closing_events) has them
     /// in order.
     #[must_use]
     pub fn closing_event(&self) -> Event {
-        fn attributed<T: Into<Event>>(
-            event: T,
-            owner: &Option<SubagentRunId>,
-            set: impl FnOnce(T, SubagentRunId) -> T,
-        ) -> Event {
-            match owner {
-                Some(owner) => set(event, owner.clone()).into(),
-                None => event.into(),
+        let mut event: Event = match self {
+            Self::Text { message_id, .. } => TextMessageEnd::new(message_id).into(),
+            Self::ToolCall { tool_call_id, .. } => ToolCallEnd::new(tool_call_id).into(),
+            Self::ReasoningMessage { message_id, .. } => {
+                ReasoningMessageEnd::new(message_id).into()
             }
+            Self::ReasoningSpan { message_id, .. } => ReasoningEnd::new(message_id).into(),
+            Self::Step { name, .. } => StepFinished::new(name.as_str()).into(),
+            Self::Subagent { subagent_run_id, .. } => {
+                let message = "the subagent stopped before it said how it ended";
+                SubagentError::new(subagent_run_id, message).code(Self::SUBAGENT_DROPPED).into()
+            }
+        };
+        if let Some(owner) = self.owner() {
+            event.attribute(owner);
         }
-        match self {
-            Self::Text { message_id, owner } => {
-                attributed(TextMessageEnd::new(message_id), owner, TextMessageEnd::subagent_run_id)
-            }
-            Self::ToolCall { tool_call_id, owner } => {
-                attributed(ToolCallEnd::new(tool_call_id), owner, ToolCallEnd::subagent_run_id)
-            }
-            Self::ReasoningMessage { message_id, owner } => attributed(
-                ReasoningMessageEnd::new(message_id),
-                owner,
-                ReasoningMessageEnd::subagent_run_id,
-            ),
-            Self::ReasoningSpan { message_id, owner } => {
-                attributed(ReasoningEnd::new(message_id), owner, ReasoningEnd::subagent_run_id)
-            }
-            Self::Step { name, owner } => {
-                attributed(StepFinished::new(name.as_str()), owner, StepFinished::subagent_run_id)
-            }
-            Self::Subagent { subagent_run_id, .. } => SubagentFinished::new(subagent_run_id).into(),
-        }
+        event
     }
 
     pub(super) fn plural(&self) -> &'static str {
