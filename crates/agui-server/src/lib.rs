@@ -76,3 +76,8 @@ pub use body::ResponseBody;
 pub use capabilities::CapabilitiesService;
 pub use refusal::Refusal;
 pub use service::AgentService;
+
+/// The programs in the README compile.
+#[cfg(all(doctest, feature = "axum"))]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
