@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
+use agui_types::{Event, FromJson, ToJson};
+
 use crate::sse::{Decoder, Encoder, End, Frame, LimitExceeded, Limits};
+use crate::{DecodeError, Decoded, EncodeErrorKind, Warning, WireForm};
 
 /// A frame that owns its parts.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -200,18 +203,7 @@ pub fn sse_split(input: &[u8]) {
         .with_id_bytes(field)
         .with_event_bytes(field);
     let (sizes, body) = rest.split_at(cuts.min(rest.len()));
-    // `sizes` once, then equal pieces. Empty reads occur.
-    let mut sizes = sizes.iter().map(|size| usize::from(*size));
-    let mut left = body;
-    let reads = std::iter::from_fn(|| {
-        let size = sizes.next().unwrap_or(size + 1);
-        let (read, rest) = left.split_at(size.min(left.len()));
-        (!left.is_empty()).then(|| {
-            left = rest;
-            read
-        })
-    });
-    let reads: Vec<&[u8]> = reads.collect();
+    let reads = pieces(body, sizes, size + 1);
     for limits in [limits, Limits::default()] {
         let whole = read(limits, [body]);
         assert_eq!(read(limits, reads.iter().copied()), whole);
@@ -230,4 +222,195 @@ pub fn round_trip(data: &str, id: Option<&str>) {
     let [frame] = &again.frames[..] else { panic!("one frame, not {:?}", again.frames) };
     assert_eq!(frame.data, data.replace(['\r', '\n'], " "));
     assert_eq!(frame.id.as_deref(), id);
+}
+
+// --- both forms ------------------------------------------------------------------------------------
+
+/// All that the decoder of both forms brings to light, spelled out to be compared.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Seen {
+    pub frames: Vec<SeenFrame>,
+    pub end: Result<End, DecodeError>,
+    pub last_event_id: String,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct SeenFrame {
+    pub event: Option<agui_types::Reading<Event>>,
+    pub warnings: Vec<Warning>,
+    pub frame: u64,
+    pub offset: u64,
+    pub id: Option<String>,
+}
+
+impl From<Decoded<'_>> for SeenFrame {
+    fn from(decoded: Decoded<'_>) -> Self {
+        let Decoded { event, warnings, frame, offset, id } = decoded;
+        assert!(event.is_some() || !warnings.is_empty(), "what is dropped is told");
+        Self { event, warnings, frame, offset, id: id.map(str::to_owned) }
+    }
+}
+
+/// Decodes a body that arrives in these reads.
+pub fn see<'a>(form: WireForm, limits: Limits, reads: impl IntoIterator<Item = &'a [u8]>) -> Seen {
+    let mut decoder = crate::Decoder::new(form, limits);
+    let mut frames = Vec::new();
+    let mut drain = |mut input: &[u8]| {
+        while let Some(decoded) = decoder.decode(&mut input)? {
+            frames.push(SeenFrame::from(decoded));
+        }
+        assert!(input.is_empty(), "the input is used up when no frame is left");
+        Ok(())
+    };
+    let end = reads.into_iter().try_for_each(&mut drain);
+    let end = end.and_then(|()| {
+        let ending = decoder.finish()?;
+        frames.extend(ending.last.map(SeenFrame::from));
+        Ok(ending.end)
+    });
+    Seen { frames, end, last_event_id: decoder.last_event_id().to_owned() }
+}
+
+/// The events of a body of server-sent events, by way of the framing and of JSON alone.
+pub fn see_slowly(body: &[u8], limits: Limits) -> (Vec<Event>, bool) {
+    let (mut decoder, mut reader) = (Decoder::new(limits), agui_types::EventReader::new());
+    let (mut events, mut input) = (Vec::new(), body);
+    let mut read = |frame: Frame<'_>, ended: bool| match reader.tolerant(frame.data) {
+        Ok(reading) => Ok(Some(reading.value)),
+        Err(_) if ended && frame.data.trim_ascii() == "[DONE]" => Ok(None),
+        Err(_) => Err(()),
+    };
+    let ended = |events: &[Event]| events.last().is_some_and(Event::is_terminal);
+    loop {
+        match decoder.decode(&mut input) {
+            Err(_) => return (events, false),
+            Ok(None) => break,
+            Ok(Some(frame)) => match read(frame, ended(&events)) {
+                Ok(event) => events.extend(event),
+                Err(()) => return (events, false),
+            },
+        }
+    }
+    let last = decoder.finish().map(|ending| ending.frame.map(|it| read(it, ended(&events))));
+    match last {
+        Ok(Some(Ok(event))) => {
+            events.extend(event);
+            (events, true)
+        }
+        Ok(None) => (events, true),
+        Ok(Some(Err(()))) | Err(_) => (events, false),
+    }
+}
+
+/// A body of either form behind a prefix that says which, how it is cut and how tight the limits
+/// are: the cuts change nothing, and nothing is read that is not there.
+pub fn seam_split(input: &[u8]) {
+    let Some((head, rest)) = input.split_first_chunk::<5>() else {
+        return;
+    };
+    let [flags, frame, line, cuts, size] = head.map(usize::from);
+    let form = if flags & 1 == 0 { WireForm::Sse } else { WireForm::Proto };
+    let tight =
+        Limits::default().with_frame_bytes(frame).with_line_bytes(line).with_list_items(frame % 8);
+    let (sizes, body) = rest.split_at(cuts.min(rest.len()));
+    let reads = pieces(body, sizes, size + 1);
+    for limits in [tight, Limits::default()] {
+        let whole = see(form, limits, [body]);
+        assert_eq!(see(form, limits, reads.iter().copied()), whole);
+        assert_eq!(see(form, limits, body.chunks(1)), whole);
+        if form == WireForm::Sse {
+            let events: Vec<Event> = whole
+                .frames
+                .iter()
+                .filter_map(|frame| frame.event.as_ref().map(|reading| reading.value.clone()))
+                .collect();
+            assert_eq!((events, whole.end.is_ok()), see_slowly(body, limits));
+        }
+    }
+}
+
+/// The body cut into these sizes once, then into equal ones.
+fn pieces<'b>(body: &'b [u8], sizes: &[u8], then: usize) -> Vec<&'b [u8]> {
+    let mut sizes = sizes.iter().map(|size| usize::from(*size));
+    let mut left = body;
+    std::iter::from_fn(|| {
+        let (read, rest) = left.split_at(sizes.next().unwrap_or(then).min(left.len()));
+        let more = !left.is_empty();
+        left = rest;
+        more.then_some(read)
+    })
+    .collect()
+}
+
+/// Any bytes as one message of protobuf: no panic, and what was read is written and read again.
+pub fn proto_decode(message: &[u8]) {
+    let frame = framed(message);
+    let seen = see(WireForm::Proto, Limits::default(), [&frame[..]]);
+    for event in seen.frames.iter().filter_map(|frame| frame.event.as_ref()) {
+        proto_again(&event.value, &event.value);
+        // Whatever was read has a form in JSON, which reads as the same again.
+        let json = event.value.to_json();
+        let again = Event::from_json_tolerant(&json);
+        let again = again.unwrap_or_else(|error| panic!("{json}: {error}"));
+        assert_eq!(again.value, event.value);
+    }
+}
+
+/// Any text as one event: what it becomes on either form reads as the same again.
+pub fn proto_round_trip(text: &[u8]) {
+    let Ok(text) = std::str::from_utf8(text) else { return };
+    let Ok(reading) = Event::from_json_tolerant(text) else { return };
+    let event = reading.value;
+
+    let mut body = Vec::new();
+    let omitted = crate::Encoder::new(WireForm::Sse).encode(&event, None, &mut body);
+    assert_eq!(omitted, Ok(Vec::new()));
+    let mut slowly = Vec::new();
+    let Ok(()) = Encoder::new().frame_with(&mut slowly, |out| {
+        event.write_json(out);
+        Ok::<(), std::convert::Infallible>(())
+    });
+    assert_eq!(body, slowly, "the fast path writes the same");
+    let seen = see(WireForm::Sse, Limits::default(), [&body[..]]);
+    assert_eq!(seen.frames.len(), 1, "{seen:?}");
+
+    // What has no form is left out once, and the rest stays as it is.
+    let mut frame = Vec::new();
+    if crate::Encoder::new(WireForm::Proto).encode(&event, None, &mut frame).is_err() {
+        assert!(frame.is_empty());
+        return;
+    }
+    let seen = see(WireForm::Proto, Limits::default(), [&frame[..]]);
+    if let [SeenFrame { event: Some(read), .. }] = &seen.frames[..] {
+        proto_again(&read.value, &read.value);
+        return;
+    }
+    // An enforcing reader would have stripped what cannot be read back: a member that goes with
+    // another outcome, a pointer that is none.
+    panic!("{}: {seen:?}", event.to_json());
+}
+
+/// Writes an event and reads it again.
+fn proto_again(event: &Event, expected: &Event) {
+    let mut frame = Vec::new();
+    let mut encoder = crate::Encoder::new(WireForm::Proto);
+    match encoder.encode(event, None, &mut frame) {
+        Ok(_) => {
+            let seen = see(WireForm::Proto, Limits::default(), [&frame[..]]);
+            assert_eq!(seen.end, Ok(End::Clean));
+            let [SeenFrame { event: Some(again), .. }] = &seen.frames[..] else {
+                panic!("{seen:?}")
+            };
+            assert_eq!(&again.value, expected);
+        }
+        Err(error) => {
+            assert!(matches!(error.kind(), EncodeErrorKind::UnknownOperation(_)), "{error}");
+        }
+    }
+}
+
+/// The message behind its length.
+pub fn framed(message: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(message.len()).unwrap_or(u32::MAX);
+    [&length.to_be_bytes()[..], message].concat()
 }

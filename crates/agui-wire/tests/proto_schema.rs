@@ -80,7 +80,8 @@ fn the_tables_have_the_fields_of_the_proto_and_no_others() {
         let table = tables.remove(message_name.as_str()).expect(&message_name);
         let numbers: Vec<u32> = table.iter().map(|field| field.number).collect();
         assert!(numbers.is_sorted(), "{message_name} is written in ascending order");
-        let declared: Vec<(u32, String, Label, String)> = message.fields().map(declared).collect();
+        let declared: Vec<(u32, String, Label, String)> =
+            message.fields().map(|field| declared(&field)).collect();
         let ours: Vec<_> = table
             .iter()
             .map(|field| (field.number, field.name.to_owned(), field.label, spelled(field.kind)))
@@ -90,7 +91,7 @@ fn the_tables_have_the_fields_of_the_proto_and_no_others() {
     assert!(tables.is_empty(), "not in the .proto: {tables:?}");
 }
 
-fn declared(field: FieldDescriptor) -> (u32, String, Label, String) {
+fn declared(field: &FieldDescriptor) -> (u32, String, Label, String) {
     let kind = match field.kind() {
         ProtoKind::Message(message) => format!("message {}", name(message.full_name())),
         ProtoKind::Enum(group) => format!("enum {}", name(group.full_name())),

@@ -16,7 +16,7 @@ pub(super) struct Context<'i> {
     pub(super) warnings: Vec<Warning>,
     /// How many more list elements there may be.
     items: usize,
-    /// How many levels of JSON are open.
+    /// How many levels are open inside the JSON value that is being read.
     pub(super) depth: usize,
 }
 
@@ -45,6 +45,11 @@ impl<'i> Context<'i> {
     pub(super) fn item(&mut self) -> Result<(), Fault> {
         self.items = self.items.checked_sub(1).ok_or(Fault::TooManyItems)?;
         Ok(())
+    }
+
+    /// How many levels would be open here if the whole event were JSON.
+    pub(super) fn levels(&self) -> usize {
+        self.path.len() + self.depth
     }
 
     #[inline]

@@ -362,6 +362,11 @@ impl<'m> Fields<'m> {
     fn set(&mut self, name: &str, value: &str) -> Option<()> {
         let string = || serde_json::from_str::<String>(value).ok().map(Cow::Owned);
         let object = || JsonObject::parse(value).ok().map(Cow::Owned);
+        if name == "content" {
+            // The last one of a name counts.
+            (self.content, self.activity_content) = (None, None);
+            self.content_parts = Cow::default();
+        }
         match name {
             "role" => {}
             "id" => self.id = string()?,

@@ -24,6 +24,11 @@ impl Path {
         self.0.pop();
     }
 
+    /// How many steps; each goes one level further in.
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
     pub(super) fn clear(&mut self) {
         self.0.clear();
     }

@@ -168,7 +168,7 @@ pub(super) fn merge<'b>(
 }
 
 fn deeper(cx: &mut Context<'_>) -> Result<(), Fault> {
-    if cx.depth == MAX_DEPTH {
+    if cx.levels() == MAX_DEPTH {
         let expected = format!("nested deeper than {MAX_DEPTH} levels");
         let error = ReadError::new(ReadErrorKind::TooDeep, 0, expected, "");
         return Err(Fault::Read(error.inside(cx.path_to(None))));
