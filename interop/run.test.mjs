@@ -128,6 +128,30 @@ for (const [name, start] of Object.entries(peers)) {
   });
 }
 
+describe("agui run against the node peer, in the binary form", () => {
+  let peer;
+  before(async () => (peer = await peers.node()));
+  after(() => peer?.stop());
+
+  // The peer cannot say these in that form: it writes what it does not know, or what is malformed,
+  // as something else, and cuts a connection with half a line of text.
+  const elsewhere = ["newer", "malformed", "cut"];
+  for (const scenario of scenarios) {
+    const { word, shows, framing, http, holdBefore } = scenario;
+    if (elsewhere.includes(word) || framing || http || holdBefore !== undefined) continue;
+    test(`${word}: ${shows}`, async () => {
+      const args = [peer.url, word, "--thread", "thread-1", "--json", "--wire", "proto"];
+      assertReached(await run(args), scenario);
+    });
+  }
+
+  test("it is asked for by name, beside the one that everyone has (T-25, T-26)", async () => {
+    const { report } = await run([peer.url, "request", "--wire", "proto"]);
+    const { headers } = JSON.parse(report.messages[1].content);
+    assert.equal(headers.accept, "application/vnd.ag-ui.event+proto, text/event-stream");
+  });
+});
+
 describe("agui run against nothing", () => {
   test("a server that is not there", async () => {
     const peer = await peers.node();

@@ -5,7 +5,7 @@ import { after, before, describe, test } from "node:test";
 import { HttpAgent, buildResumeArray } from "@ag-ui/client";
 import { AgentCapabilitiesSchema, EventSchemas } from "@ag-ui/core/schemas";
 import { aguiBinary, startAgui } from "../lib/processes.mjs";
-import { run, say, unknownKeys } from "./reference.mjs";
+import { BinaryHttpAgent, run, say, unknownKeys } from "./reference.mjs";
 
 // Without the binary the whole file fails here, with one message.
 aguiBinary();
@@ -412,6 +412,28 @@ describe("the demo agent, driven by @ag-ui/client", () => {
       }),
     );
   });
+
+  for (const word of WORDS.filter((word) => word !== "slow")) {
+    test(`${word} is the same in the binary form (T-5)`, async () => {
+      const config = { url: `${server.url}/agents/demo`, threadId: "thread-1" };
+      const [text, binary] = await Promise.all(
+        [new HttpAgent(config), new BinaryHttpAgent(config)].map(async (agent) => {
+          const parameters = { runId: "run-1", tools: word === "frontend" ? [COLOUR_TOOL] : [] };
+          agent.addMessage({ id: "u1", role: "user", content: word });
+          const types = [];
+          const onEvent = ({ event }) => types.push(event.type);
+          const failed = await agent.runAgent(parameters, { onEvent }).then(
+            () => undefined,
+            (error) => error,
+          );
+          return { types, failed, roles: roles(agent), state: agent.state };
+        }),
+      );
+      assert.equal(binary.failed?.message, text.failed?.message);
+      assert.ok(binary.types.length > 2, "a run");
+      assert.deepEqual(binary, text);
+    });
+  }
 
   test("capabilities are declared in the protocol's shape", async () => {
     const response = await fetch(`${server.url}/agents/demo/capabilities`);
