@@ -1,5 +1,8 @@
 //! Token usage and its accounting.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
 use crate::number::Count;
 
 object! {
@@ -73,13 +76,14 @@ impl TokenUsage {
     #[must_use]
     pub fn by_model<'a>(entries: impl IntoIterator<Item = &'a Self>) -> Vec<Self> {
         let mut merged: Vec<Self> = Vec::new();
+        let mut places: HashMap<_, usize> = HashMap::new();
         for entry in entries {
-            let same = merged
-                .iter_mut()
-                .find(|held| held.provider == entry.provider && held.model == entry.model);
-            match same {
-                Some(held) => held.add(entry),
-                None => merged.push(entry.clone()),
+            match places.entry((&entry.provider, &entry.model)) {
+                Entry::Occupied(place) => merged[*place.get()].add(entry),
+                Entry::Vacant(place) => {
+                    place.insert(merged.len());
+                    merged.push(entry.clone());
+                }
             }
         }
         merged
@@ -120,6 +124,13 @@ mod tests {
         assert_eq!(merged, [usage("a", 4, 6), usage("b", 10, 20)]);
         let other = usage("a", 1, 1).provider("p");
         assert_eq!(TokenUsage::by_model(&[usage("a", 1, 2), other]).len(), 2);
+    }
+
+    #[test]
+    fn a_hostile_list_costs_by_its_length() {
+        // Compared each with each, these would take minutes.
+        let entries: Vec<_> = (0..200_000).map(|n| usage(&n.to_string(), 1, 1)).collect();
+        assert_eq!(TokenUsage::by_model(&entries).len(), entries.len());
     }
 
     #[test]

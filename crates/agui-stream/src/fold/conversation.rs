@@ -6,10 +6,10 @@ use agui_types::{
     Interrupt, InterruptId, Json, JsonError, Message, MessageId, ResumeEntry, RunAgentInput, RunId,
     TokenUsage, ToolCallId,
 };
-use indexmap::IndexSet;
 
 use super::change::Applied;
 use super::messages::Messages;
+use super::pending::Pending;
 use crate::Ending;
 use crate::patch::{Document, PatchLimits};
 
@@ -28,9 +28,7 @@ pub struct Conversation {
     pub(super) state: Document,
     pub(super) limits: PatchLimits,
     pub(super) open_interrupts: Vec<Interrupt>,
-    pub(super) pending: IndexSet<ToolCallId>,
-    /// How many of the pending calls are from earlier runs.
-    pub(super) pending_before: usize,
+    pub(super) pending: Pending,
     pub(super) usage: Vec<TokenUsage>,
     /// What was used before the run at hand.
     pub(super) usage_before: Vec<TokenUsage>,
@@ -51,8 +49,7 @@ impl Conversation {
             state: Document::new(state),
             limits: PatchLimits::default(),
             open_interrupts: Vec::new(),
-            pending: IndexSet::new(),
-            pending_before: 0,
+            pending: Pending::default(),
             usage: Vec::new(),
             usage_before: Vec::new(),
             result: None,

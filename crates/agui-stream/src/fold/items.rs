@@ -122,7 +122,7 @@ impl Conversation {
         let id = &event.tool_call_id;
         let held = self.messages.call_key(id);
         if !self.messages.is_answered(id) {
-            self.pending.insert(id.clone());
+            self.pending.insert(id);
         }
         let call = held.unwrap_or_else(|| self.add_call(event, applied));
         self.merge_call_metadata(call, &event.base, applied);

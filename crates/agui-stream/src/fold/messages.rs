@@ -23,6 +23,8 @@ pub struct Messages {
     order: Vec<Key>,
     ids: HashMap<MessageId, Key>,
     calls: HashMap<ToolCallId, CallKey>,
+    /// The calls that a tool message answers.
+    answered: HashSet<ToolCallId>,
     /// Ids that were there when the exchange began and are gone since: should one come back, it is
     /// not new.
     gone: HashSet<MessageId>,
@@ -127,8 +129,7 @@ impl Messages {
 
     /// Whether a tool message answers a call.
     pub(super) fn is_answered(&self, call: &ToolCallId) -> bool {
-        let answers = |slot: &Slot| matches!(slot.plain(), Some(Message::Tool(message)) if message.tool_call_id == *call);
-        self.slots.iter().any(answers)
+        self.answered.contains(call)
     }
 
     /// A message to change, but not its id, its role or its list of calls. `None` for an activity
@@ -213,9 +214,9 @@ impl Messages {
 
     /// Puts an activity in the place of a message with the same id.
     pub(super) fn replace(&mut self, key: Key, activity: ActivityMessage) {
-        let calls = matches!(self.plain(key), Some(Message::Assistant(_)));
+        let indexed = matches!(self.plain(key), Some(Message::Assistant(_) | Message::Tool(_)));
         self.slots[key].held = Held::Plain(activity.into());
-        if calls {
+        if indexed {
             self.enter_all();
         }
     }
@@ -292,6 +293,7 @@ impl Messages {
         self.order.clear();
         self.ids.clear();
         self.calls.clear();
+        self.answered.clear();
         for message in messages {
             self.push(message);
         }
@@ -313,6 +315,7 @@ impl Messages {
     fn enter_all(&mut self) {
         self.ids.clear();
         self.calls.clear();
+        self.answered.clear();
         for at in 0..self.order.len() {
             self.enter(self.order[at]);
         }
@@ -324,10 +327,16 @@ impl Messages {
         if let Some(id) = &slot.id {
             self.ids.entry(id.clone()).or_insert(key);
         }
-        if let Held::Plain(Message::Assistant(message)) = &slot.held {
-            for (at, call) in message.tool_calls.iter().flatten().enumerate() {
-                self.calls.entry(call.id.clone()).or_insert((key, at));
+        match &slot.held {
+            Held::Plain(Message::Assistant(message)) => {
+                for (at, call) in message.tool_calls.iter().flatten().enumerate() {
+                    self.calls.entry(call.id.clone()).or_insert((key, at));
+                }
             }
+            Held::Plain(Message::Tool(message)) => {
+                self.answered.insert(message.tool_call_id.clone());
+            }
+            _ => {}
         }
     }
 }

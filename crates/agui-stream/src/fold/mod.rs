@@ -29,6 +29,7 @@ mod conversation;
 mod edit;
 mod items;
 mod messages;
+mod pending;
 mod runs;
 mod shared;
 

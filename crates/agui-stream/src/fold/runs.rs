@@ -1,5 +1,7 @@
 //! Runs: their beginning, their end, and what they leave open.
 
+use std::collections::HashMap;
+
 use agui_types::event::{Event, RunError, RunFinished, RunStarted};
 use agui_types::{Message, RunFinishedOutcome, TokenUsage, ToolCallId};
 
@@ -33,10 +35,16 @@ impl Conversation {
         let mut changed = self.open_interrupts.len() != before;
         if let Some(RunFinishedOutcome::Interrupt(outcome)) = &event.outcome {
             changed = true;
+            let still_open = self.open_interrupts.iter().enumerate();
+            let mut places: HashMap<_, _> =
+                still_open.map(|(at, open)| (open.id.clone(), at)).collect();
             for interrupt in outcome.interrupts.iter() {
-                match self.open_interrupts.iter_mut().find(|open| open.id == interrupt.id) {
-                    Some(open) => *open = interrupt.clone(),
-                    None => self.open_interrupts.push(interrupt.clone()),
+                match places.get(&interrupt.id) {
+                    Some(at) => self.open_interrupts[*at] = interrupt.clone(),
+                    None => {
+                        places.insert(interrupt.id.clone(), self.open_interrupts.len());
+                        self.open_interrupts.push(interrupt.clone());
+                    }
                 }
                 if let Some(call) = &interrupt.tool_call_id {
                     self.pending_answered(call);
@@ -62,7 +70,7 @@ impl Conversation {
 
     fn note_start(&mut self, event: &RunStarted, applied: &mut Applied) {
         self.ending = None;
-        self.pending_before = self.pending.len();
+        self.pending.begin_run();
         self.usage_before.clone_from(&self.usage);
         self.answered.clear();
         if let Some((_, answers)) = self.asked.take_if(|(run, _)| *run == event.run_id) {
@@ -105,8 +113,8 @@ impl Conversation {
     /// nothing (C-54).
     fn declare_pending(&mut self, declared: &[ToolCallId]) {
         if !declared.is_empty() {
-            self.pending.truncate(self.pending_before);
-            self.pending.extend(declared.iter().cloned());
+            self.pending.forget_run();
+            declared.iter().for_each(|call| self.pending.insert(call));
         }
     }
 
@@ -118,21 +126,12 @@ impl Conversation {
     }
 
     pub(super) fn pending_answered(&mut self, call: &ToolCallId) {
-        if let Some((at, _)) = self.pending.shift_remove_full(call)
-            && at < self.pending_before
-        {
-            self.pending_before -= 1;
-        }
+        self.pending.remove(call);
     }
 
     /// A call that is no longer held waits for nothing.
     pub(super) fn drop_pending_without_call(&mut self) {
-        let gone: Vec<_> = self
-            .pending
-            .iter()
-            .filter(|id| self.messages.call_key(id).is_none())
-            .cloned()
-            .collect();
-        gone.iter().for_each(|call| self.pending_answered(call));
+        let messages = &self.messages;
+        self.pending.retain(|call| messages.call_key(call).is_some());
     }
 }

@@ -99,6 +99,11 @@ fn subagent(id: &str, parent: &str) -> Event {
     started.into()
 }
 
+fn subagent_dropped(id: &str) -> Event {
+    let message = "the subagent stopped before it said how it ended";
+    SubagentError::new(id, message).code("SUBAGENT_DROPPED").into()
+}
+
 fn subagent_end(id: &str) -> Event {
     SubagentFinished::new(id).into()
 }
@@ -559,8 +564,8 @@ fn open_items_are_told_in_the_order_opened_and_closed_innermost_first() {
             reasoning_end("q", "b"),
             span_end("q", "a"),
             step_end("s", ""),
-            subagent_end("b"),
-            subagent_end("a"),
+            subagent_dropped("b"),
+            subagent_dropped("a"),
         ]
     );
     for event in verifier.closing_events() {
