@@ -149,7 +149,7 @@ fn an_endless_frame_stops_at_the_limit_in_either_form() {
 }
 
 #[test]
-fn a_frame_at_the_limit_passes_and_one_byte_more_does_not() {
+fn t27_a_frame_at_the_limit_passes_and_one_byte_more_does_not() {
     let event = [TextMessageContent::new("m", "x".repeat(1000)).into()];
     for form in FORMS {
         let body = encoded(form, &event);
@@ -238,7 +238,7 @@ fn short_spellings_of_large_things_are_counted() {
 }
 
 #[test]
-fn a_truncated_header_is_told_apart_from_a_clean_end() {
+fn t29_a_truncated_header_is_told_apart_from_a_clean_end() {
     let event = encoded(WireForm::Proto, &[RunError::new("x").into()]);
     for cut in 0..=event.len() {
         let mut decoder = Decoder::new(WireForm::Proto, Limits::default());
