@@ -283,6 +283,7 @@ fn unreadable_text(frame: &sse::Frame<'_>, index: u64, error: ReadError) -> Deco
     DecodeError::new(kind, index, frame.data_offset, quote, source)
 }
 
+#[inline]
 fn read_message<'a>(
     decoded: Result<proto::Decoded, Refusal>,
     message: &[u8],

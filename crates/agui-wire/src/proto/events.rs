@@ -42,11 +42,11 @@ macro_rules! envelope {
             number: u32,
             pieces: &Pieces<'_>,
             cx: &mut Context<'_>,
-        ) -> Result<Option<Event>, Fault> {
-            Ok(Some(match number {
+        ) -> Result<Event, Fault> {
+            Ok(match number {
                 $($number => $name::read_fields(pieces, cx)?.into(),)*
-                _ => return Ok(None),
-            }))
+                _ => return Err(Fault::malformed(Problem::NoEvent, pieces.start())),
+            })
         }
 
         /// Writes an envelope's one field.
@@ -114,36 +114,37 @@ pub(super) enum Opened {
 }
 
 /// Reads an envelope: one event, or what may be one to a later version.
+#[inline]
 pub(super) fn read(frame: &[u8], cx: &mut Context<'_>) -> Result<Opened, Fault> {
-    let envelope = Pieces::new(frame);
-    let mut fields = envelope.fields();
-    let mut known: Option<(u32, Pieces<'_>)> = None;
+    let mut fields = Pieces::fields_of(frame);
+    // No field has this number.
+    let mut known = 0;
+    let mut event = Pieces::default();
     let mut unknown = None;
     let mut unreadable = None;
     while let Some((number, raw)) = fields.next()? {
-        match (raw, &mut known) {
-            (Value::Bytes(bytes), _) if !is_known(number) => {
+        match raw {
+            Value::Bytes(bytes) if !is_known(number) => {
                 unknown = unknown.or(Some(number));
-                if known.is_none() && !is_message(bytes) {
+                if known == 0 && !is_message(bytes) {
                     unreadable = Some(bytes);
                 }
             }
             _ if !is_known(number) => {}
-            (Value::Bytes(bytes), None) => known = Some((number, Pieces::new(bytes))),
-            (Value::Bytes(bytes), Some((same, pieces))) if *same == number => {
+            Value::Bytes(bytes) if known == 0 => {
+                known = number;
+                event = Pieces::new(bytes);
+            }
+            Value::Bytes(bytes) if known == number => {
                 cx.item()?;
-                pieces.add(bytes);
+                event.add(bytes);
             }
-            (Value::Bytes(bytes), Some(_)) => {
-                return Err(Fault::malformed(Problem::TwoEvents, bytes));
-            }
+            Value::Bytes(bytes) => return Err(Fault::malformed(Problem::TwoEvents, bytes)),
             _ => return Err(Fault::malformed(Problem::NotAMessage, frame)),
         }
     }
-    if let Some((number, pieces)) = known
-        && let Some(event) = read_event(number, &pieces, cx)?
-    {
-        return Ok(Opened::Event(event));
+    if known != 0 {
+        return read_event(known, &event, cx).map(Opened::Event);
     }
     match (unknown, unreadable) {
         (Some(number), None) => Ok(Opened::Unknown(number)),

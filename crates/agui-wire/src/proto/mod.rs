@@ -74,6 +74,7 @@ pub(crate) enum Refusal {
 }
 
 /// Reads one message: a frame without its header.
+#[inline]
 pub(crate) fn decode(
     message: &[u8],
     ids: &mut EventReader,

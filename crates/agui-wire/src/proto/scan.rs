@@ -31,6 +31,11 @@ impl<'b> Pieces<'b> {
         Self { first: piece, more: Vec::new() }
     }
 
+    /// The fields of one encoding.
+    pub(super) fn fields_of(piece: &'b [u8]) -> Fields<'b, 'b> {
+        Fields { rest: piece, more: [].iter() }
+    }
+
     /// Adds an encoding to be merged. A caller bounds how many.
     pub(super) fn add(&mut self, piece: &'b [u8]) {
         self.more.push(piece);
