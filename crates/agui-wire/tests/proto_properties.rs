@@ -131,13 +131,17 @@ fn kept(mut event: Value) -> Value {
             input.entry(list).or_insert_with(|| json!([]));
         }
     }
-    let input_messages = event.get_mut("input").and_then(|input| input.get_mut("messages"));
-    for message in input_messages.and_then(Value::as_array_mut).into_iter().flatten() {
-        prune(message, &["toolCalls"]);
+    fn prune_messages(messages: Option<&mut Value>) {
+        for message in messages.and_then(Value::as_array_mut).into_iter().flatten() {
+            prune(message, &["toolCalls"]);
+            // Only user and tool messages are known to have parts.
+            if message["role"] == "robot" {
+                prune(message, &["content"]);
+            }
+        }
     }
-    for message in event.get_mut("messages").and_then(Value::as_array_mut).into_iter().flatten() {
-        prune(message, &["toolCalls"]);
-    }
+    prune_messages(event.get_mut("input").and_then(|input| input.get_mut("messages")));
+    prune_messages(event.get_mut("messages"));
     event
 }
 

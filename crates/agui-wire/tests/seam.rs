@@ -327,6 +327,28 @@ fn t33_what_has_no_form_is_named_and_what_would_change_the_meaning_is_refused() 
 }
 
 #[test]
+fn a_number_comes_back_in_the_shortest_text_of_its_double() {
+    let there = "[7,7.0,-0,0.1,1e300,5e-324,9007199254740993,-1507992826406218.25]";
+    let back = "[7,7,-0.0,0.1,1e+300,5e-324,9007199254740992.0,-1507992826406218.2]";
+    let there = agui_types::Json::parse(there).expect("JSON");
+    let event = agui_types::event::StateSnapshot::new(there).into();
+    let body = body(WireForm::Proto, [event]);
+    let mut decoder = Decoder::new(WireForm::Proto, Limits::default());
+    let decoded = decoder.decode(&mut &body[..]).expect("valid").expect("a frame");
+    let Event::StateSnapshot(event) = decoded.event.expect("an event").value else {
+        panic!("a snapshot")
+    };
+    assert_eq!(event.snapshot.as_str(), back);
+
+    // One that is no number in JSON is none, and is told.
+    let body = framed(&unhex("3a0f0a020806120911000000000000f87f"));
+    let decoded = decoder.decode(&mut &body[..]).expect("valid").expect("a frame");
+    assert_eq!(decoded.warnings, [Warning::NoNumber { path: "/snapshot".into() }]);
+    let json = agui_types::ToJson::to_json(&decoded.event.expect("an event").value);
+    assert_eq!(json, r#"{"type":"STATE_SNAPSHOT","snapshot":null}"#);
+}
+
+#[test]
 fn a_decoder_is_ready_for_another_body_after_the_end_of_one() {
     for form in FORMS {
         let mut decoder = Decoder::new(form, Limits::default());

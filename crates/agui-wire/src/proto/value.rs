@@ -192,7 +192,6 @@ fn write_number(value: f64, cx: &mut Context<'_>, out: &mut Vec<u8>) {
         let integer = value as i64;
         write!(out, "{integer}")
     } else {
-        // With an exponent where the digits alone would go on for hundreds of places.
-        write!(out, "{value:?}")
+        serde_json::to_writer(&mut *out, &value).map_err(std::io::Error::from)
     };
 }
