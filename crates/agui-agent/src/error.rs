@@ -6,6 +6,10 @@ use agui_wire::{DecodeError, DecodeErrorKind};
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// What an agent function returns: `Ok(())` finishes the run, an error ends it as `RUN_ERROR`.
+///
+/// The error's own text is the message that the front end is told, so an error from deep inside
+/// (a file name, an upstream's words) reaches it as well: return a [`RunFailure`] where that must
+/// not be. The log gets the error with its sources.
 pub type AgentResult = Result<(), BoxError>;
 
 /// A failure that an agent reports with a code: the run ends with `RUN_ERROR` carrying both.

@@ -7,7 +7,7 @@ use std::str;
 use agui_stream::{Warning, accept_input};
 use agui_types::{FromJson, ProtocolVersion, Reading, RunAgentInput};
 use bytes::Buf;
-use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
 use http::request::Parts;
 use http::{HeaderMap, Method, StatusCode};
 use http_body::Body;
@@ -32,6 +32,12 @@ pub(crate) async fn read<B: Body>(
         let message = format!("expected the Content-Type application/json, found {found}");
         let hint = "send the RunAgentInput with Content-Type: application/json";
         let (status, code) = (StatusCode::UNSUPPORTED_MEDIA_TYPE, codes::UNSUPPORTED_MEDIA_TYPE);
+        return Err(Refusal::new(status, code, message).hint(hint).unread());
+    }
+    if let Some(encoding) = head.headers.get(CONTENT_ENCODING).filter(|it| *it != "identity") {
+        let message = format!("the body is encoded as {encoding:?}, which is not read here");
+        let (status, code) = (StatusCode::UNSUPPORTED_MEDIA_TYPE, codes::UNSUPPORTED_MEDIA_TYPE);
+        let hint = "send the body without a Content-Encoding";
         return Err(Refusal::new(status, code, message).hint(hint).unread());
     }
     if announced(&head.headers).is_some_and(|length| length > limit as u64) {

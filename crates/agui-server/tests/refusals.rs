@@ -108,6 +108,23 @@ async fn t10_a_content_type_that_is_no_json_is_refused() {
 }
 
 #[tokio::test]
+async fn t10_an_encoded_body_is_refused() {
+    let request = |encoding: &str| {
+        let request = Request::post("/").header("content-type", "application/json");
+        request.header("content-encoding", encoding).body(Full::new(Bytes::from(INPUT))).unwrap()
+    };
+    let expected = hinted(
+        415,
+        codes::UNSUPPORTED_MEDIA_TYPE,
+        "the body is encoded as \"gzip\", which is not read here",
+        "send the body without a Content-Encoding",
+    );
+    assert_eq!(refused(|service| service, request("gzip")).await, expected);
+    let service = AgentService::new(common::emits(vec![]));
+    assert_eq!(service.oneshot(request("identity")).await.unwrap().status(), 200);
+}
+
+#[tokio::test]
 async fn t10_json_by_any_of_its_names_is_taken() {
     for name in ["application/json", "Application/JSON; charset=UTF-8", "application/x+json"] {
         let request = Request::post("/").header("content-type", name);

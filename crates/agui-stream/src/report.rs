@@ -102,14 +102,21 @@ impl Fault {
 
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(event) = self.event {
-            write!(f, "event {event}{}: ", self.path)?;
-        }
+        write_place(f, self.event, &self.path)?;
         write!(f, "{} ({})", self.message, self.rule)
     }
 }
 
 impl std::error::Error for Fault {}
+
+/// Where in a stream, or in an input, something is.
+fn write_place(f: &mut fmt::Formatter<'_>, event: Option<u64>, path: &str) -> fmt::Result {
+    match (event, path) {
+        (Some(event), path) => write!(f, "event {event}{path}: "),
+        (None, "") => Ok(()),
+        (None, path) => write!(f, "{path}: "),
+    }
+}
 
 /// Something was dropped, stripped, translated or could not be applied; the stream goes on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -137,9 +144,7 @@ impl Warning {
 
 impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(event) = self.event {
-            write!(f, "event {event}{}: ", self.path)?;
-        }
+        write_place(f, self.event, &self.path)?;
         write!(f, "{} ({})", self.message, self.rule)
     }
 }

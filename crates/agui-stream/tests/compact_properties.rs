@@ -252,6 +252,19 @@ fn fold(
     ))
 }
 
+/// Whether no two messages come to share an id, which P-28 forbids: what a later event means by it
+/// is then anyone's guess.
+fn ids_are_unique(before: &Conversation, events: &[Event]) -> bool {
+    let mut conversation = before.clone();
+    let mut reader = Reader::default();
+    let mut applied = Applied::default();
+    events.iter().all(|event| {
+        let folded = reader.push(event, |event| conversation.apply(event, &mut applied));
+        let ids: Vec<_> = conversation.messages().iter().map(Message::id).collect();
+        folded.is_ok() && ids.iter().collect::<BTreeSet<_>>().len() == ids.len()
+    })
+}
+
 fn is_chunk(event: &Event) -> bool {
     event.type_name().ends_with("_CHUNK")
 }
@@ -282,6 +295,9 @@ proptest! {
     fn a_lawful_stream_folds_to_the_same(stream in lawful()) {
         let once = compacted(&stream.0);
         let nothing = Conversation::new(Vec::new(), Value::parse("{}").unwrap());
+        if !ids_are_unique(&nothing, &stream.0) {
+            return Ok(());
+        }
         prop_assert!(once.len() <= stream.0.len());
         prop_assert_eq!(fold(&nothing, &once).unwrap(), fold(&nothing, &stream.0).unwrap());
         prop_assert_eq!(Stream(compacted(&once)), Stream(once), "twice");
@@ -289,6 +305,9 @@ proptest! {
 
     #[test]
     fn so_does_one_that_continues_a_conversation(before in history(), stream in lawful()) {
+        if !ids_are_unique(&before, &stream.0) {
+            return Ok(());
+        }
         let compacted = |events: &[Event]| compacted_by(Compactor::after(before.clone()), events);
         let once = compacted(&stream.0);
         prop_assert_eq!(fold(&before, &once).unwrap(), fold(&before, &stream.0).unwrap());
@@ -297,6 +316,9 @@ proptest! {
 
     #[test]
     fn so_does_one_with_its_reasoning_merged(before in history(), stream in lawful()) {
+        if !ids_are_unique(&before, &stream.0) {
+            return Ok(());
+        }
         let compactor = Compactor::after(before.clone());
         let merged = |events: &[Event]| compacted_by(compactor.clone().merge_reasoning(), events);
         let once = merged(&stream.0);

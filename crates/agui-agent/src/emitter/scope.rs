@@ -183,7 +183,10 @@ impl Emitter {
     }
 
     /// Patches the shared state. The patch is against the input's state, or `{}`, until the first
-    /// snapshot (P-46).
+    /// snapshot (P-46). `agui_stream::patch::diff` makes one from two values.
+    ///
+    /// Whether the patch applies is not checked: one that does not is skipped by the consumer, with
+    /// a warning (C-67).
     pub async fn state_delta(&self, patch: impl Into<JsonPatch>) -> Result<(), EmitError> {
         self.emit(StateDelta::new(patch)).await
     }

@@ -111,6 +111,7 @@ impl<Fut> Drop for RunStream<Fut> {
 
 fn failed(error: &BoxError) -> End {
     let code = error.downcast_ref::<RunFailure>().and_then(|failure| failure.code.clone());
+    tracing::error!(error = &**error as &dyn std::error::Error, code, "the agent failed");
     End::Failed { message: error.to_string(), code }
 }
 

@@ -3,8 +3,8 @@
 use std::collections::{HashMap, HashSet};
 
 use agui_types::{
-    ContentPart, Interrupt, Message, MessageContent, ProtocolVersion, Reading, ResumeStatus,
-    RunAgentInput, Timestamp,
+    ContentPart, Interrupt, Message, MessageContent, ProtocolVersion, Reading, ResumeEntry,
+    ResumeStatus, RunAgentInput, Timestamp,
 };
 
 use super::date::milliseconds;
@@ -94,7 +94,10 @@ impl Outgoing {
         warnings: &mut Vec<Warning>,
     ) -> Result<(), Fault> {
         let entries = input.resume.as_deref().unwrap_or_default();
-        let answered: HashSet<_> = entries.iter().map(|entry| &entry.interrupt_id).collect();
+        // An entry of a status that is not described is about to be removed: it answers nothing.
+        let known = |entry: &&ResumeEntry| !matches!(entry.status, ResumeStatus::Unknown(_));
+        let answered: HashSet<_> =
+            entries.iter().filter(known).map(|entry| &entry.interrupt_id).collect();
         let missing: Vec<&str> = open
             .iter()
             .filter(|interrupt| !answered.contains(&interrupt.id))
@@ -222,6 +225,10 @@ mod tests {
         assert_eq!((fault.rule, fault.class), ("C-85", Class::Interrupts));
         assert!(fault.message.ends_with(": j"), "{fault}");
         assert_eq!(answers("", &open).unwrap_err().rule, "C-85");
+        // What is removed before sending answers nothing.
+        let misspelt = r#"{"interruptId":"j","status":"accepted"}"#;
+        let fault = answers(&format!("{i},{misspelt}"), &open).unwrap_err();
+        assert!(fault.message.ends_with(": j"), "{fault}");
         assert_eq!(answers("", &[]), Ok(Vec::new()));
     }
 
