@@ -432,6 +432,15 @@ fn a_result_with_an_id_that_is_taken_is_kept_and_told() {
     let mut folded = Folded::empty();
     folded.fold(&format!("[{result},{result}]")).warned("P-28", "/messageId", "\"r\"");
     assert_eq!(folded.new_messages(), ["r", "r"]);
+
+    // Of two with one id, the first in order is the one that is found.
+    let history = r#"{"role":"assistant","id":"a","toolCalls":[{"type":"function","id":"c","function":{"name":"f","arguments":""}}]},{"role":"reasoning","id":"r","content":""}"#;
+    let mut folded = Folded::new(&format!("[{history}]"), "{}");
+    let value = r#"{"type":"REASONING_ENCRYPTED_VALUE","subtype":"message","entityId":"r","encryptedValue":"v"}"#;
+    folded.fold(&format!("[{result},{value}]"));
+    let messages = folded.conversation.messages();
+    assert_eq!(messages.find("r"), messages.get(1));
+    assert!(messages[1].to_json().contains(r#""encryptedValue":"v""#), "{messages:?}");
 }
 
 #[test]

@@ -205,6 +205,11 @@ impl Messages {
             self.gone.contains(id) || self.ids.get(id).is_some_and(|key| !self.slots[*key].new)
         };
         let new = !id.as_ref().is_some_and(known);
+        // Of two messages with one id, the first in order is the one that is found.
+        let behind = |other| self.order[position..].contains(other);
+        if let Some(id) = id.as_ref().filter(|id| self.ids.get(*id).is_some_and(behind)) {
+            self.ids.remove(id);
+        }
         let key = self.slots.len();
         self.slots.push(Slot { id, new, held: Held::Plain(message) });
         self.order.insert(position, key);
@@ -321,7 +326,7 @@ impl Messages {
         }
     }
 
-    /// Enters a slot's message and its calls into the indexes. What has an id first, keeps it.
+    /// Enters a slot's message and its calls into the indexes. What has an id already, keeps it.
     fn enter(&mut self, key: Key) {
         let slot = &self.slots[key];
         if let Some(id) = &slot.id {
