@@ -7,7 +7,7 @@
 //! which the tests hold them to.
 
 use agui_types::event::{ReasoningMessageContent, TextMessageContent, ToolCallArgs};
-use agui_types::json::plain_end;
+use agui_types::json::{plain_end, read_string, write_string};
 use agui_types::{Event, EventReader, MessageId, ToolCallId};
 
 use crate::Limits;
@@ -26,7 +26,9 @@ const END: &[u8] = b"\"}\n\n";
 pub(crate) struct Piece<'i> {
     kind: Kind,
     id: &'i [u8],
-    delta: &'i str,
+    /// In its quotes.
+    delta: &'i [u8],
+    escaped: bool,
     /// Of the frame, blank line included.
     pub(crate) len: usize,
 }
@@ -57,7 +59,13 @@ impl<'i> Piece<'i> {
         if input.get(id_end..delta_at)? != MIDDLE {
             return None;
         }
-        let delta_end = plain_end(input, delta_at);
+        let mut delta_end = plain_end(input, delta_at);
+        let mut escaped = false;
+        while input.get(delta_end) == Some(&b'\\') {
+            // Whatever is escaped, it is not the end.
+            delta_end = plain_end(input, delta_end + 2);
+            escaped = true;
+        }
         let len = delta_end + END.len();
         let line = len - "\n\n".len();
         if input.get(delta_end..len)? != END
@@ -67,14 +75,19 @@ impl<'i> Piece<'i> {
             return None;
         }
         let id = input.get(id_at..id_end)?;
-        let delta = str::from_utf8(input.get(delta_at..delta_end)?).ok()?;
-        Some(Self { kind, id, delta, len })
+        let delta = input.get(delta_at - 1..=delta_end)?;
+        Some(Self { kind, id, delta, escaped, len })
     }
 
-    /// The event in it; `None` where the id is not UTF-8.
+    /// The event in it; `None` where a string is not UTF-8, or has an escape that is none.
     #[inline]
     pub(crate) fn event(self, ids: &mut EventReader) -> Option<Event> {
-        let Self { kind, id, delta, .. } = self;
+        let Self { kind, id, delta, escaped, .. } = self;
+        let delta = if escaped {
+            read_string(str::from_utf8(delta).ok()?)?.into_owned()
+        } else {
+            str::from_utf8(delta.get(1..delta.len() - 1)?).ok()?.to_owned()
+        };
         let id = ids.intern_bytes(id)?;
         Some(match kind {
             Kind::Text => TextMessageContent::new(MessageId::new(id), delta).into(),
@@ -100,12 +113,21 @@ pub(crate) fn write(event: &Event, out: &mut Vec<u8>) -> bool {
         _ => return false,
     };
     let is_plain = |text: &str| plain_end(text.as_bytes(), 0) == text.len();
-    if owner.is_some() || !base.is_empty() || !is_plain(id) || !is_plain(delta) {
+    if owner.is_some() || !base.is_empty() || !is_plain(id) {
         return false;
     }
     out.reserve(head.len() + id.len() + MIDDLE.len() + delta.len() + END.len());
-    for part in [head, id.as_bytes(), MIDDLE, delta.as_bytes(), END] {
-        out.extend_from_slice(part);
+    out.extend_from_slice(head);
+    out.extend_from_slice(id.as_bytes());
+    out.extend_from_slice(MIDDLE);
+    if is_plain(delta) {
+        out.extend_from_slice(delta.as_bytes());
+        out.extend_from_slice(END);
+    } else {
+        // It brings its own quotes, and leaves no line end that would end the frame.
+        out.pop();
+        write_string(out, delta);
+        out.extend_from_slice(&END[1..]);
     }
     true
 }

@@ -3,7 +3,8 @@
 mod corpus;
 mod generated;
 
-use agui_types::{Event, EventReader, ToJson};
+use agui_types::event::{ReasoningMessageContent, TextMessageContent, ToolCallArgs};
+use agui_types::{Event, EventReader, SubagentRunId, ToJson};
 use agui_wire::fuzzing::{self, framed, see, see_slowly};
 use agui_wire::sse::Limits;
 use agui_wire::{Encoder, WireForm};
@@ -95,6 +96,25 @@ proptest! {
     }
 
     #[test]
+    fn the_fast_path_writes_what_the_full_writer_writes(
+        id in any::<String>(), delta in any::<String>(), owner in proptest::option::of("[a-z]"),
+    ) {
+        let mut text = TextMessageContent::new(id.as_str(), delta.as_str());
+        let mut reasoning = ReasoningMessageContent::new(id.as_str(), delta.as_str());
+        let mut arguments = ToolCallArgs::new(id.as_str(), delta.as_str());
+        let owner = owner.map(SubagentRunId::new);
+        text.subagent_run_id = owner.clone();
+        reasoning.subagent_run_id = owner.clone();
+        arguments.subagent_run_id = owner;
+        for event in [Event::from(text), reasoning.into(), arguments.into()] {
+            let mut body = b"data: 1\n\n".to_vec();
+            Encoder::new(WireForm::Sse).encode(&event, None, &mut body).expect("a form");
+            let full = format!("data: 1\n\ndata: {}\n\n", event.to_json());
+            prop_assert_eq!(String::from_utf8(body).expect("text"), full);
+        }
+    }
+
+    #[test]
     fn the_fast_path_stops_at_the_same_limits(line in line(), max in 0..200usize) {
         let body = [&line[..], b"data: {\"type\":\"RUN_ERROR\",\"message\":\"\"}\n\n"].concat();
         for limits in [
@@ -163,6 +183,7 @@ fn line() -> impl Strategy<Value = Vec<u8>> {
         1 => any::<String>().prop_map(String::into_bytes),
         1 => prop::collection::vec(any::<u8>(), 0..4),
         1 => piece("a\\n\\u00e9"),
+        1 => "(\\\\[\"\\\\/bfnrtux]|\\\\u(d83d|de00|0041|00)|[a\"])*".prop_map(String::into_bytes),
         1 => piece("é☕😀"),
         1 => Just(vec![0xc2]),
     ];

@@ -66,6 +66,15 @@ pub(crate) struct Cursor<'t> {
 
 type Lexed<T> = Result<T, LexError>;
 
+/// The string that a JSON text is, decoded; borrowed where it holds no escape. A lone surrogate
+/// escape reads as U+FFFD. `None` where the text is no string, or anything more.
+pub fn read_string(text: &str) -> Option<Cow<'_, str>> {
+    let mut cursor = Cursor::new(text);
+    let string = cursor.string().ok()?;
+    cursor.end().ok()?;
+    Some(string)
+}
+
 impl<'t> Cursor<'t> {
     pub(crate) fn new(text: &'t str) -> Self {
         Self { text, pos: 0, depth: 0 }
@@ -652,5 +661,14 @@ mod tests {
         assert_eq!(decode(r#""\ud83d\u0041""#).unwrap(), "\u{fffd}A");
         assert_eq!(decode(r#""\ud83d\ud83d\ude00""#).unwrap(), "\u{fffd}😀");
         assert!(decode(r#""\u00g0""#).is_err());
+    }
+
+    #[test]
+    fn a_string_is_read_only_where_it_is_the_whole_text() {
+        assert_eq!(read_string(r#""a b""#), Some(Cow::Borrowed("a b")));
+        assert_eq!(read_string(r#""a\nb\ud83d""#).unwrap(), "a\nb\u{fffd}");
+        for text in ["", "1", r#""a"#, r#""a" 1"#, r#""a""b""#, r#""\q""#, "\"\n\""] {
+            assert_eq!(read_string(text), None, "{text}");
+        }
     }
 }

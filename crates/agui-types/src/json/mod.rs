@@ -9,8 +9,8 @@ mod tree;
 pub(crate) mod write;
 
 pub(crate) use bridge::serialize_text;
-pub use cursor::MAX_DEPTH;
 pub(crate) use cursor::{Cursor, Kind, LexError, LexProblem};
+pub use cursor::{MAX_DEPTH, read_string};
 pub use scan::plain_end;
 pub(crate) use text::into_string;
 pub use text::{Json, JsonError, JsonObject};

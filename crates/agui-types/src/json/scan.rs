@@ -16,14 +16,16 @@ pub fn plain_end(bytes: &[u8], from: usize) -> usize {
             return at;
         }
     }
-    match rest.last_chunk::<8>() {
-        // It begins among bytes that are known to be plain.
-        Some(word) => bytes.len() - 8 + plain_bytes(*word),
-        None => {
-            let plain = |byte: &&u8| **byte >= 0x20 && **byte != b'"' && **byte != b'\\';
-            at + tail.iter().take_while(plain).count()
-        }
+    // What is looked at twice in the following is known to be plain the second time.
+    if let Some(word) = rest.last_chunk::<8>() {
+        return bytes.len() - 8 + plain_bytes(*word);
     }
+    if let (Some([a, b, c, d]), Some([e, f, g, h])) = (tail.first_chunk(), tail.last_chunk()) {
+        let plain = plain_bytes([*a, *b, *c, *d, *e, *f, *g, *h]);
+        return if plain < 4 { at + plain } else { bytes.len() + plain - 8 };
+    }
+    let plain = |byte: &&u8| **byte >= 0x20 && **byte != b'"' && **byte != b'\\';
+    at + tail.iter().take_while(plain).count()
 }
 
 /// How many of eight bytes come before the first one that is not plain.
@@ -56,6 +58,7 @@ mod tests {
                     let end = if plain { 20 } else { position };
                     for from in 0..=position {
                         assert_eq!(plain_end(&bytes, from), end, "{byte:#x} at {position}");
+                        assert_eq!(plain_end(&bytes[from..], 0), end - from);
                     }
                     assert_eq!(plain_end(&bytes, position + 1), 20);
                 }
