@@ -11,11 +11,19 @@ const root = fileURLToPath(new URL("../..", import.meta.url));
 
 /** Our binary: `AGUI_BIN`, else the release build of this tree. Throws when it is not there. */
 export function aguiBinary() {
-  const built = join(process.env.CARGO_TARGET_DIR ?? join(root, "target"), "release", "agui");
-  const path = process.env.AGUI_BIN ?? built;
+  return builtBinary("agui", "AGUI_BIN", "-p agui-cli");
+}
+
+/**
+ * A program of this tree: what the environment variable names, else the release build. Throws when
+ * it is not there; `packageFlag` is how cargo is told to build it.
+ */
+export function builtBinary(name, variable, packageFlag) {
+  const built = join(process.env.CARGO_TARGET_DIR ?? join(root, "target"), "release", name);
+  const path = process.env[variable] ?? built;
   if (!existsSync(path)) {
     throw new Error(
-      `there is no agui binary at ${path}: build it with \`cargo build --release -p agui-cli\`, or name one in AGUI_BIN`,
+      `there is no ${name} binary at ${path}: build it with \`cargo build --release ${packageFlag}\`, or name one in ${variable}`,
     );
   }
   return path;
