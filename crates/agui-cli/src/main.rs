@@ -38,6 +38,8 @@ fn start_logging(filter: &str) -> Result<(), Failure> {
         .with_env_filter(filter)
         .with_writer(io::stderr)
         .with_ansi(colours(&io::stderr()))
+        // A log that cannot be written must not end what it tells of.
+        .log_internal_errors(false)
         .init();
     Ok(())
 }

@@ -3,6 +3,8 @@
 //! Nothing is remembered between the runs (P-69): the interrupt's id names the call, so that the
 //! answer may reach a process that never saw the question.
 
+use std::collections::{HashMap, HashSet};
+
 use agui_agent::{AgentResult, BoxError, Run};
 use agui_types::event::ToolCallStart;
 use agui_types::{
@@ -43,8 +45,12 @@ pub(super) async fn show(run: &Run) -> AgentResult {
 /// questions that are not its own are passed over (P-70, P-72).
 pub(super) async fn take_up(run: &Run) -> Result<bool, BoxError> {
     let open = open_calls(run.input());
+    let mut answers = HashMap::new();
+    for entry in run.input().resume.iter().flatten() {
+        answers.entry(&entry.interrupt_id).or_insert(entry);
+    }
     for call in &open {
-        let Some(entry) = run.answer(&interrupt_id(call)) else {
+        let Some(entry) = answers.get(&interrupt_id(call)).copied() else {
             say(run, &format!("I still wait for your answer: may I delete {FILE}?")).await?;
             ask(run, call)?;
             continue;
@@ -85,19 +91,19 @@ fn open_calls(input: &RunAgentInput) -> Vec<ToolCallId> {
     let named = input.resume.iter().flatten().filter_map(|entry| {
         entry.interrupt_id.as_str().strip_prefix(INTERRUPT).map(ToolCallId::from)
     });
-    let answered = |call: &ToolCallId| {
-        input
-            .messages
-            .iter()
-            .any(|message| matches!(message, Message::Tool(answer) if answer.tool_call_id == *call))
-    };
-    let mut open = Vec::new();
-    for call in called.chain(named) {
-        if call.as_str().starts_with(CALL) && !open.contains(&call) && !answered(&call) {
-            open.push(call);
-        }
-    }
-    open
+    // The history and the answers are as long as their sender likes.
+    let mut settled: HashSet<ToolCallId> = input
+        .messages
+        .iter()
+        .filter_map(|message| match message {
+            Message::Tool(answer) => Some(answer.tool_call_id.clone()),
+            _ => None,
+        })
+        .collect();
+    called
+        .chain(named)
+        .filter(|call| call.as_str().starts_with(CALL) && settled.insert(call.clone()))
+        .collect()
 }
 
 fn interrupt_id(call: &ToolCallId) -> InterruptId {

@@ -1,5 +1,7 @@
 //! `frontend`: a call that the application answers.
 
+use std::collections::HashSet;
+
 use agui_agent::{AgentResult, Run};
 use agui_types::message::ToolMessage;
 use serde_json::{Map, Value};
@@ -65,7 +67,7 @@ fn example(schema: &Value, depth: usize) -> Value {
 }
 
 fn example_object(schema: &Value, depth: usize) -> Value {
-    let required: Vec<&str> = schema
+    let required: HashSet<&str> = schema
         .get("required")
         .and_then(Value::as_array)
         .map(|names| names.iter().filter_map(Value::as_str).collect())
@@ -74,7 +76,7 @@ fn example_object(schema: &Value, depth: usize) -> Value {
     let members = properties
         .into_iter()
         .flatten()
-        .filter(|(name, _)| required.is_empty() || required.contains(&name.as_str()))
+        .filter(|(name, _)| required.is_empty() || required.contains(name.as_str()))
         .map(|(name, schema)| (name.clone(), example(schema, depth + 1)));
     Value::Object(members.collect())
 }
