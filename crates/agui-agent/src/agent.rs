@@ -9,7 +9,7 @@ use futures_core::Stream;
 use tokio_util::sync::CancellationToken;
 
 use crate::emitter::{self, Run};
-use crate::{AgentError, BoxError};
+use crate::{AgentError, BoxError, Position};
 
 /// What an agent answers with: its events in order, each with what a tolerant reading did not
 /// recognise in it (nothing, for an agent in this process).
@@ -42,6 +42,16 @@ pub trait Agent: Send + Sync + 'static {
     /// Starts a run. Nothing happens before the stream is polled.
     fn run(&self, input: RunAgentInput, context: RunContext) -> EventStream;
 
+    /// Attaches to what the agent has done and does on a thread, from the context's position on, or
+    /// from the beginning; nothing new is asked for. `None` where the agent has no such thing, which
+    /// is no part of the protocol.
+    ///
+    /// The input is that of a run; its `runId` names none.
+    fn connect(&self, input: RunAgentInput, context: RunContext) -> Option<EventStream> {
+        let _ = (input, context);
+        None
+    }
+
     /// What the agent declares about itself; `None` declares nothing, which says nothing (C-91).
     fn capabilities(&self) -> BoxFuture<'_, Option<AgentCapabilities>> {
         Box::pin(std::future::ready(None))
@@ -55,6 +65,9 @@ pub struct RunContext {
     /// Cancelling it stops the run on purpose: a local agent's run closes what is open and ends
     /// with the outcome `cancelled` (P-11); a remote one's connection is closed.
     pub cancel: CancellationToken,
+    /// Where in the agent's stream its reader is: noted by an agent that has positions, and where
+    /// [`Agent::connect`] goes on.
+    pub position: Position,
 }
 
 impl RunContext {
@@ -68,6 +81,13 @@ impl RunContext {
     #[must_use]
     pub fn with_cancel(mut self, cancel: CancellationToken) -> Self {
         self.cancel = cancel;
+        self
+    }
+
+    /// The context with this position.
+    #[must_use]
+    pub fn with_position(mut self, position: Position) -> Self {
+        self.position = position;
         self
     }
 }
@@ -88,6 +108,10 @@ impl<A: Agent + ?Sized> Agent for Arc<A> {
         (**self).run(input, context)
     }
 
+    fn connect(&self, input: RunAgentInput, context: RunContext) -> Option<EventStream> {
+        (**self).connect(input, context)
+    }
+
     fn capabilities(&self) -> BoxFuture<'_, Option<AgentCapabilities>> {
         (**self).capabilities()
     }
@@ -103,6 +127,10 @@ pub struct Declared<A> {
 impl<A: Agent> Agent for Declared<A> {
     fn run(&self, input: RunAgentInput, context: RunContext) -> EventStream {
         self.agent.run(input, context)
+    }
+
+    fn connect(&self, input: RunAgentInput, context: RunContext) -> Option<EventStream> {
+        self.agent.connect(input, context)
     }
 
     fn capabilities(&self) -> BoxFuture<'_, Option<AgentCapabilities>> {

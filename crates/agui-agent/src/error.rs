@@ -1,5 +1,7 @@
 //! Why a stream of events broke off, and how an agent says that its run failed.
 
+use std::time::Duration;
+
 use agui_wire::{DecodeError, DecodeErrorKind};
 
 /// Any error, as agents return it: `?` turns every error type into one.
@@ -69,6 +71,15 @@ pub enum AgentError {
         /// The `Content-Type`, or a note that there is none.
         found: String,
     },
+    /// The answer is compressed, which was not asked for.
+    #[error(
+        "the answer is compressed ({encoding}), which was not asked for: have the server, or the \
+         proxy before it, leave event streams as they are"
+    )]
+    Compressed {
+        /// The `Content-Encoding`.
+        encoding: String,
+    },
     /// A status that allows no body, such as 204, in place of a stream.
     #[error("HTTP {status} without a body")]
     NoBody {
@@ -83,6 +94,18 @@ pub enum AgentError {
     #[error("the connection failed while the stream was read")]
     Transport {
         /// How.
+        source: BoxError,
+    },
+    /// The other side was silent for longer than it may be.
+    #[error("nothing came for {after:?}")]
+    Idle {
+        /// How long it may be silent.
+        after: Duration,
+    },
+    /// The headers of the request could not be made; nothing was sent.
+    #[error("the headers of the request could not be made")]
+    Headers {
+        /// Why not.
         source: BoxError,
     },
     /// The caller cancelled the run.
@@ -101,7 +124,12 @@ impl AgentError {
     pub fn class(&self) -> &'static str {
         use DecodeErrorKind as Kind;
         match self {
-            Self::Connect { .. } | Self::NoBody { .. } | Self::Transport { .. } => "transport",
+            Self::Connect { .. }
+            | Self::Compressed { .. }
+            | Self::NoBody { .. }
+            | Self::Transport { .. }
+            | Self::Idle { .. }
+            | Self::Headers { .. } => "transport",
             Self::Status { .. } => "http",
             Self::ContentType { .. } => "truncated",
             Self::Decode(error) => match error.kind() {
@@ -115,6 +143,17 @@ impl AgentError {
                 _ => "schema",
             },
             Self::Cancelled => "abort",
+        }
+    }
+
+    /// Whether the stream was cut off: its body ended inside a frame, or its connection failed or
+    /// fell silent once there was an answer. What its frames said until then stands (C-12, T-9).
+    #[must_use]
+    pub fn is_cut_off(&self) -> bool {
+        match self {
+            Self::Decode(error) => error.kind() == DecodeErrorKind::TruncatedFrame,
+            Self::Transport { .. } | Self::Idle { .. } => true,
+            _ => false,
         }
     }
 

@@ -30,6 +30,7 @@ pub mod emitter;
 mod error;
 #[cfg(feature = "http")]
 mod http;
+mod position;
 
 pub use agent::{Agent, AgentExt, BoxFuture, Declared, EventStream, RunContext};
 pub use agui_wire::DecodeError;
@@ -39,5 +40,6 @@ pub use deliver::{Delivered, Delivery, DeliveryError, deliver};
 pub use emitter::{EmitError, Emitter, Run};
 pub use error::{AgentError, AgentResult, BoxError, RunFailure};
 #[cfg(feature = "http")]
-pub use http::{BuildError, HttpAgent, HttpAgentBuilder};
+pub use http::{BuildError, HeaderRequest, HttpAgent, HttpAgentBuilder, RetryPolicy};
+pub use position::Position;
 pub use tokio_util::sync::CancellationToken;

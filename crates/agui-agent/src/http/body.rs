@@ -2,51 +2,32 @@
 
 use std::future::Future;
 use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use agui_types::{Event, Reading};
 use agui_wire::{Decoded, Decoder, Limits, WireForm};
 use bytes::Bytes;
 use futures_core::Stream;
-use futures_util::future::{Either, select};
-use futures_util::stream::try_unfold;
-use http::header::CONTENT_TYPE;
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName};
 use reqwest::Response;
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::WaitForCancellationFutureOwned;
 
 use super::OnWarning;
-use crate::AgentError;
+use crate::{AgentError, Position, RunContext};
 
 type Sending = Pin<Box<dyn Future<Output = Result<Response, AgentError>> + Send>>;
+type Body = Pin<Box<dyn Stream<Item = reqwest::Result<Bytes>> + Send>>;
 
 /// The events of an answer that is still to come. Dropping the stream, or cancelling, closes the
-/// connection.
-pub(super) fn events(
-    response: impl Future<Output = Result<Response, AgentError>> + Send + 'static,
-    limits: Limits,
-    on_warning: OnWarning,
-    cancel: CancellationToken,
-) -> impl Stream<Item = Result<Reading<Event>, AgentError>> + Send {
-    let answer = Answer {
-        source: Source::Sending(Box::pin(response)),
-        limits,
-        on_warning,
-        frames: 0,
-        content_type: None,
-    };
-    try_unfold((answer, cancel), |(mut answer, cancel)| async move {
-        let cancelled = Box::pin(cancel.clone().cancelled_owned());
-        let next = match select(Box::pin(answer.next()), cancelled).await {
-            Either::Left((next, _)) => next?,
-            Either::Right(_) => return Err(AgentError::Cancelled),
-        };
-        Ok(next.map(|event| (event, (answer, cancel))))
-    })
-}
-
-struct Answer {
+/// connection at once: what was read and not handed out is gone then.
+pub(super) struct Events {
     source: Source,
     limits: Limits,
     on_warning: OnWarning,
+    idle: Option<Duration>,
+    position: Position,
+    cancelled: Pin<Box<WaitForCancellationFutureOwned>>,
     /// How many frames there were.
     frames: u64,
     /// The media type, where it is not that of an event stream.
@@ -57,75 +38,140 @@ struct Answer {
 #[allow(clippy::large_enum_variant)]
 enum Source {
     Sending(Sending),
-    Body { response: Response, decoder: Decoder, read: Bytes },
+    Body { body: Body, decoder: Decoder, read: Bytes },
     Ended,
 }
 
-impl Answer {
-    async fn next(&mut self) -> Result<Option<Reading<Event>>, AgentError> {
+impl Events {
+    pub(super) fn new(
+        response: impl Future<Output = Result<Response, AgentError>> + Send + 'static,
+        limits: Limits,
+        on_warning: OnWarning,
+        idle: Option<Duration>,
+        context: RunContext,
+    ) -> Self {
+        Self {
+            source: Source::Sending(Box::pin(response)),
+            limits,
+            on_warning,
+            idle,
+            position: context.position,
+            cancelled: Box::pin(context.cancel.cancelled_owned()),
+            frames: 0,
+            content_type: None,
+        }
+    }
+
+    fn poll_event(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<Option<Reading<Event>>, AgentError>> {
         loop {
             match &mut self.source {
                 Source::Sending(sending) => {
-                    let response = sending.await?;
-                    let content_type = content_type(&response);
+                    let response = ready!(sending.as_mut().poll(cx))?;
+                    if let Some(encoding) = compressed(response.headers()) {
+                        return Poll::Ready(Err(AgentError::Compressed { encoding }));
+                    }
+                    let content_type = text_of(response.headers(), &CONTENT_TYPE);
                     // T-23; what is neither of the two may still be server-sent events.
                     let form = WireForm::from_content_type(content_type.as_deref().unwrap_or(""));
                     self.content_type = unexpected(content_type);
                     let decoder = Decoder::new(form, self.limits);
-                    self.source = Source::Body { response, decoder, read: Bytes::new() };
+                    let body = Box::pin(response.bytes_stream());
+                    self.source = Source::Body { body, decoder, read: Bytes::new() };
                 }
-                Source::Body { response, decoder, read } => {
+                Source::Body { body, decoder, read } => {
                     let mut rest: &[u8] = read;
                     let decoded = decoder.decode(&mut rest)?;
                     let used = read.len() - rest.len();
                     if let Some(decoded) = decoded {
                         self.frames += 1;
-                        let event = event(decoded, &self.on_warning);
+                        let event = event(decoded, &self.on_warning, &self.position);
                         *read = read.slice(used..);
                         match event {
-                            Some(event) => return Ok(Some(event)),
+                            Some(event) => return Poll::Ready(Ok(Some(event))),
                             None => continue,
                         }
                     }
-                    match response.chunk().await {
-                        Ok(Some(bytes)) => *read = bytes,
-                        Ok(None) => {
+                    // The decoder has all of it.
+                    *read = Bytes::new();
+                    match ready!(body.as_mut().poll_next(cx)) {
+                        Some(Ok(bytes)) => *read = bytes,
+                        None => {
                             let last = decoder.finish()?.last;
                             self.frames += u64::from(last.is_some());
-                            let last = last.and_then(|last| event(last, &self.on_warning));
+                            let last =
+                                last.and_then(|it| event(it, &self.on_warning, &self.position));
                             self.source = Source::Ended;
                             if last.is_some() {
-                                return Ok(last);
+                                return Poll::Ready(Ok(last));
                             }
                         }
-                        Err(error) => {
-                            let source = error.without_url().into();
-                            return Err(AgentError::Transport { source });
+                        Some(Err(error)) => {
+                            return Poll::Ready(Err(super::broken(error, self.idle)));
                         }
                     }
                 }
                 Source::Ended => {
-                    return match self.content_type.take() {
+                    return Poll::Ready(match self.content_type.take() {
                         Some(found) if self.frames == 0 => Err(AgentError::ContentType { found }),
                         _ => Ok(None),
-                    };
+                    });
                 }
             }
         }
     }
+
+    /// Lets go of the connection; nothing comes any more.
+    fn end(&mut self) {
+        self.source = Source::Ended;
+        self.content_type = None;
+    }
 }
 
-/// The event of a frame, after what was amiss with the frame was told.
-fn event(decoded: Decoded<'_>, on_warning: &OnWarning) -> Option<Reading<Event>> {
+impl Stream for Events {
+    type Item = Result<Reading<Event>, AgentError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = &mut *self;
+        if !matches!(this.source, Source::Ended) && this.cancelled.as_mut().poll(cx).is_ready() {
+            this.end();
+            return Poll::Ready(Some(Err(AgentError::Cancelled)));
+        }
+        let next = ready!(this.poll_event(cx));
+        if next.is_err() {
+            this.end();
+        }
+        Poll::Ready(next.transpose())
+    }
+}
+
+/// The event of a frame, after what was amiss with the frame was told and its position noted.
+fn event(
+    decoded: Decoded<'_>,
+    on_warning: &OnWarning,
+    position: &Position,
+) -> Option<Reading<Event>> {
     for warning in &decoded.warnings {
         on_warning.tell(warning);
+    }
+    if decoded.event.is_some() || decoded.id.is_some() {
+        position.set(decoded.id);
     }
     decoded.event
 }
 
-fn content_type(response: &Response) -> Option<String> {
-    let value = response.headers().get(CONTENT_TYPE)?;
+fn text_of(headers: &HeaderMap, name: &HeaderName) -> Option<String> {
+    let value = headers.get(name)?;
     Some(String::from_utf8_lossy(value.as_bytes()).into_owned())
+}
+
+/// The encoding of a body that cannot be read because of it.
+pub(super) fn compressed(headers: &HeaderMap) -> Option<String> {
+    let encoding = text_of(headers, &CONTENT_ENCODING)?;
+    let plain = encoding.trim().is_empty() || encoding.trim().eq_ignore_ascii_case("identity");
+    (!plain).then(|| shortened(&encoding))
 }
 
 /// The media type of an answer that is not an event stream, whatever its case and parameters.

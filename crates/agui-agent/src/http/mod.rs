@@ -1,23 +1,33 @@
 //! An agent behind a URL.
 
 mod body;
+mod builder;
+mod headers;
+mod retry;
 
 use std::fmt;
-use std::sync::{Arc, Once};
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
 use agui_types::{RunAgentInput, ToJson};
-use agui_wire::{Limits, Warning, WireForm};
-use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use agui_wire::{Limits, Warning};
+use bytes::Bytes;
+use http::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Response, Url};
 
-use crate::{Agent, AgentError, BoxError, EventStream, RunContext};
+use crate::{Agent, AgentError, EventStream, RunContext};
+use headers::Provider;
+
+pub use builder::{BuildError, HttpAgentBuilder};
+pub use headers::HeaderRequest;
+pub use retry::RetryPolicy;
 
 /// An agent that is reached by HTTP: one `POST` a run (T-10), the answer a stream of events, in
 /// whichever of the two forms the other side answers (T-26).
 ///
 /// Cheap to clone; clones share their connections. Redirects are not followed: a redirected `POST`
-/// would lose its body, and credentials would travel to whom they were not given.
+/// would lose its body, and credentials would travel to whom they were not given. Answers are asked
+/// for uncompressed, since a compressor holds events back.
 ///
 /// ```
 /// use agui_agent::HttpAgent;
@@ -28,6 +38,10 @@ use crate::{Agent, AgentError, BoxError, EventStream, RunContext};
 ///     .build()?;
 /// // Neither header values nor credentials in the URL show up in a log.
 /// assert!(!format!("{agent:?}").contains("s3cret"));
+///
+/// // The same agent and the same connections on behalf of someone else.
+/// let theirs = agent.with_header("authorization", "Bearer an0ther")?;
+/// # let _ = theirs;
 /// # Ok(())
 /// # }
 /// ```
@@ -35,7 +49,11 @@ use crate::{Agent, AgentError, BoxError, EventStream, RunContext};
 pub struct HttpAgent {
     client: Client,
     url: Url,
+    connect_url: Option<Url>,
     headers: HeaderMap,
+    provider: Option<Provider>,
+    retry: Option<RetryPolicy>,
+    idle: Option<Duration>,
     limits: Limits,
     on_warning: OnWarning,
 }
@@ -50,14 +68,22 @@ impl HttpAgent {
 
     /// An agent at a URL, to be configured.
     pub fn builder(url: impl AsRef<str>) -> HttpAgentBuilder {
-        HttpAgentBuilder {
-            url: url.as_ref().into(),
-            headers: Vec::new(),
-            connect_timeout: Duration::from_secs(10),
-            wire: WireForm::default(),
-            limits: Limits::default(),
-            on_warning: OnWarning::default(),
-        }
+        HttpAgentBuilder::new(url.as_ref())
+    }
+
+    /// The same agent with another header, such as the credentials of one of many users. Shares its
+    /// connections with this one.
+    ///
+    /// Fails where the name or the value is not one that HTTP allows.
+    pub fn with_header(
+        &self,
+        name: impl AsRef<str>,
+        value: impl AsRef<str>,
+    ) -> Result<Self, BuildError> {
+        let mut agent = self.clone();
+        let (name, value) = headers::parse(name.as_ref(), value.as_ref())?;
+        agent.headers.insert(name, value);
+        Ok(agent)
     }
 
     /// The URL without credentials, query and fragment, for messages.
@@ -66,33 +92,115 @@ impl HttpAgent {
         display_url(&self.url)
     }
 
-    async fn post(self, body: String) -> Result<Response, AgentError> {
-        let url = self.display_url();
-        let request = self.client.post(self.url).headers(self.headers).body(body);
-        let response = request.send().await.map_err(|error| {
-            let error = error.without_url();
-            if error.is_connect() || error.is_timeout() {
-                AgentError::Connect { url, source: error.into() }
-            } else {
-                AgentError::Transport { source: error.into() }
+    fn events(&self, request: Request, context: RunContext) -> EventStream {
+        let (limits, on_warning, idle) = (self.limits, self.on_warning.clone(), self.idle);
+        let response = self.clone().post(request);
+        Box::pin(body::Events::new(response, limits, on_warning, idle, context))
+    }
+
+    /// Makes the request, again where that is wanted and safe.
+    async fn post(self, request: Request) -> Result<Response, AgentError> {
+        let mut failures = 0;
+        loop {
+            let (error, asked) = match self.attempt(&request, failures).await {
+                Ok(response) => return Ok(response),
+                Err(Attempt::Final(error)) => return Err(error),
+                Err(Attempt::NotTakenUp(error, asked)) => (error, asked),
+            };
+            failures += 1;
+            let Some(delay) = self.retry.and_then(|retry| retry.delay(failures, asked)) else {
+                return Err(error);
+            };
+            tracing::debug!(
+                url = self.display_url(),
+                %error,
+                failures,
+                ?delay,
+                "the agent is asked again"
+            );
+            tokio::time::sleep(delay).await;
+        }
+    }
+
+    async fn attempt(&self, request: &Request, failures: u32) -> Result<Response, Attempt> {
+        let mut headers = self.headers.clone();
+        if let Some(position) = &request.position {
+            headers.insert(HeaderName::from_static("last-event-id"), position.clone());
+        }
+        if let Some(provider) = &self.provider {
+            let made = provider.headers(request.about.clone().of_attempt(failures)).await;
+            headers.extend(made.map_err(|source| AgentError::Headers { source })?);
+        }
+        let post = self.client.post(request.url.clone()).headers(headers);
+        let response = post.body(request.body.clone()).send().await.map_err(|error| {
+            if !error.is_connect() {
+                return Attempt::Final(broken(error, self.idle));
             }
+            let (url, source) = (display_url(&request.url), error.without_url().into());
+            Attempt::NotTakenUp(AgentError::Connect { url, source }, None)
         })?;
         let status = response.status();
         if !status.is_success() {
-            return Err(refusal(response).await);
+            let asked = retry::retry_after(response.headers(), SystemTime::now());
+            let error = refusal(response).await;
+            return Err(if retry::is_refused_for_now(status.as_u16()) {
+                Attempt::NotTakenUp(error, asked)
+            } else {
+                Attempt::Final(error)
+            });
         }
         if matches!(status.as_u16(), 204 | 205) {
-            return Err(AgentError::NoBody { status: status.as_u16() });
+            return Err(AgentError::NoBody { status: status.as_u16() }.into());
         }
         Ok(response)
     }
 }
 
+/// One request, however often it is made.
+struct Request {
+    url: Url,
+    body: Bytes,
+    position: Option<HeaderValue>,
+    about: HeaderRequest,
+}
+
+/// Why an attempt brought no answer.
+enum Attempt {
+    /// A run may have begun, or asking again would be no use.
+    Final(AgentError),
+    /// The other side cannot have begun a run; it may have said when to come back.
+    NotTakenUp(AgentError, Option<Duration>),
+}
+
+impl From<AgentError> for Attempt {
+    fn from(error: AgentError) -> Self {
+        Self::Final(error)
+    }
+}
+
 impl Agent for HttpAgent {
     fn run(&self, input: RunAgentInput, context: RunContext) -> EventStream {
-        let (limits, on_warning) = (self.limits, self.on_warning.clone());
-        let response = self.clone().post(input.to_json());
-        Box::pin(body::events(response, limits, on_warning, context.cancel))
+        let request = Request {
+            url: self.url.clone(),
+            body: input.to_json().into(),
+            position: None,
+            about: HeaderRequest::new(&input),
+        };
+        self.events(request, context)
+    }
+
+    /// Asks at the [connect URL](HttpAgentBuilder::connect_url), where there is one, for what follows
+    /// the context's position.
+    fn connect(&self, input: RunAgentInput, context: RunContext) -> Option<EventStream> {
+        let position = context.position.get();
+        let request = Request {
+            url: self.connect_url.clone()?,
+            body: input.to_json().into(),
+            // What came in a header fits into one.
+            position: position.and_then(|id| HeaderValue::from_bytes(id.as_bytes()).ok()),
+            about: HeaderRequest::new(&input),
+        };
+        Some(self.events(request, context))
     }
 }
 
@@ -103,86 +211,6 @@ impl fmt::Debug for HttpAgent {
             .field("url", &self.display_url())
             .field("headers", &headers)
             .finish_non_exhaustive()
-    }
-}
-
-/// Configures an [`HttpAgent`].
-#[must_use]
-pub struct HttpAgentBuilder {
-    url: String,
-    headers: Vec<(String, String)>,
-    connect_timeout: Duration,
-    wire: WireForm,
-    limits: Limits,
-    on_warning: OnWarning,
-}
-
-impl HttpAgentBuilder {
-    /// Sends a header with every run. A later value of a name takes the place of an earlier one;
-    /// `accept` and `content-type` may be set as well. Values never show up in `Debug`, errors or
-    /// logs.
-    pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
-        self.headers.push((name.into(), value.into()));
-        self
-    }
-
-    /// How long connecting may take. Default: 10 s. A run itself may take as long as it likes.
-    pub fn connect_timeout(mut self, timeout: Duration) -> Self {
-        self.connect_timeout = timeout;
-        self
-    }
-
-    /// The form to ask for (T-11). Default: server-sent events, and nothing else. With protobuf
-    /// both are asked for, and the other side has the choice; the answer's `Content-Type` decides
-    /// how it is read. An `accept` [header](Self::header) takes the place of this.
-    pub fn wire(mut self, form: WireForm) -> Self {
-        self.wire = form;
-        self
-    }
-
-    /// What to do about a frame that is not as it should be and no reason to stop: one that had to
-    /// be dropped, bytes that had to be replaced. Default: `tracing` is told, at level `WARN`.
-    /// Called while the stream is polled, before the frame's event.
-    pub fn on_warning(mut self, tell: impl Fn(&Warning) + Send + Sync + 'static) -> Self {
-        self.on_warning = OnWarning(Some(Arc::new(tell)));
-        self
-    }
-
-    /// The limits on the answer. Default: those of [`Limits::default`].
-    pub fn limits(mut self, limits: Limits) -> Self {
-        self.limits = limits;
-        self
-    }
-
-    /// Makes the agent.
-    ///
-    /// Fails where the URL is not an absolute `http` or `https` one, a header's name or value is
-    /// not one that HTTP allows, or the system's TLS roots cannot be loaded.
-    pub fn build(self) -> Result<HttpAgent, BuildError> {
-        let url = Url::parse(&self.url).map_err(|error| BuildError::Url(error.to_string()))?;
-        if !matches!(url.scheme(), "http" | "https") {
-            let problem = format!("expected http or https, found {}", url.scheme());
-            return Err(BuildError::Url(problem));
-        }
-        let mut headers = HeaderMap::new();
-        // T-10, T-11
-        headers.insert(ACCEPT, HeaderValue::from_static(self.wire.accept()));
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        for (name, value) in self.headers {
-            let bad = |what| BuildError::Header { name: name.clone(), what };
-            let parsed = HeaderName::from_bytes(name.as_bytes()).map_err(|_| bad("name"))?;
-            let mut value = HeaderValue::from_str(&value).map_err(|_| bad("value"))?;
-            value.set_sensitive(true);
-            headers.insert(parsed, value);
-        }
-        install_tls_provider();
-        let client = Client::builder()
-            .connect_timeout(self.connect_timeout)
-            .redirect(reqwest::redirect::Policy::none())
-            .build()
-            .map_err(|error| BuildError::Client(error.into()))?;
-        let (limits, on_warning) = (self.limits, self.on_warning);
-        Ok(HttpAgent { client, url, headers, limits, on_warning })
     }
 }
 
@@ -203,35 +231,20 @@ impl OnWarning {
     }
 }
 
-impl fmt::Debug for HttpAgentBuilder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HttpAgentBuilder").finish_non_exhaustive()
+/// A connection that failed, or was silent for too long, once it was made.
+fn broken(error: reqwest::Error, idle: Option<Duration>) -> AgentError {
+    match idle.filter(|_| error.is_timeout()) {
+        Some(after) => AgentError::Idle { after },
+        None => AgentError::Transport { source: error.without_url().into() },
     }
-}
-
-/// An [`HttpAgent`] cannot be made as configured.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum BuildError {
-    /// The URL cannot be used.
-    #[error("the agent's URL cannot be used: {0}")]
-    Url(String),
-    /// HTTP does not allow the header.
-    #[error("the {what} of the header {name:?} is not one that HTTP allows")]
-    Header {
-        /// The header's name, as given.
-        name: String,
-        /// `name` or `value`.
-        what: &'static str,
-    },
-    /// The HTTP client cannot be made.
-    #[error("the HTTP client cannot be made")]
-    Client(#[source] BoxError),
 }
 
 /// The error for a status outside 2xx, with as much of the body as is kept.
 async fn refusal(mut response: Response) -> AgentError {
     let status = response.status().as_u16();
+    if let Some(encoding) = body::compressed(response.headers()) {
+        return AgentError::Status { status, body: format!("(a body in {encoding})") };
+    }
     let mut body = Vec::new();
     while body.len() < AgentError::MOST_BODY {
         // What came before a broken end still says why the request was refused.
@@ -254,14 +267,4 @@ fn display_url(url: &Url) -> String {
     shown.set_query(None);
     shown.set_fragment(None);
     shown.into()
-}
-
-/// The client is built without a TLS provider of its own; ring is ours, unless the program has
-/// chosen one.
-fn install_tls_provider() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        // Fails where the program has chosen already, which is as well.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-    });
 }
