@@ -5,6 +5,7 @@ use agui_stream::fold::{Applied, Change, Conversation};
 use agui_stream::patch::PatchLimits;
 use agui_types::event::{Event, RunFinished, StateSnapshot};
 use agui_types::json::Value;
+use agui_types::message::ToolMessage;
 use agui_types::{
     EventReader, FromJson, Interrupt, Json, Message, ResumeEntry, RunAgentInput, RunId, ToJson,
 };
@@ -1111,4 +1112,30 @@ fn messages_read_like_a_slice() {
 fn a_conversation_can_be_read_from_several_threads() {
     fn shared<T: Send + Sync>() {}
     shared::<Conversation>();
+}
+
+#[test]
+fn an_answer_of_the_applications_own_goes_behind_its_call() {
+    // C-55, section 11
+    let messages = r#"[
+        {"id":"a","role":"assistant","toolCalls":[
+            {"id":"c","type":"function","function":{"name":"f","arguments":"{}"}},
+            {"id":"d","type":"function","function":{"name":"f","arguments":"{}"}}]},
+        {"id":"r","role":"tool","content":"1","toolCallId":"c"},
+        {"id":"b","role":"assistant","content":"..."}]"#;
+    let pending = ["c", "d", "x"].map(Into::into);
+    let mut conversation = Conversation::new(list(messages), Value::Null)
+        .with_pending_tool_calls(pending)
+        .with_usage(Vec::new());
+    let open: Vec<_> = conversation.pending_tool_calls().map(|call| call.as_str()).collect();
+    assert_eq!(open, ["d"], "what is answered, or held by no message, does not wait");
+
+    let mut applied = Applied::default();
+    conversation.push_result(ToolMessage::new("s", "2", "d"), &mut applied);
+    let created =
+        |message: &str, position| Change::MessageCreated { message: message.into(), position };
+    assert_eq!(applied.changes, [created("s", 2)]);
+    assert_eq!(conversation.pending_tool_calls().len(), 0);
+    conversation.push_result(ToolMessage::new("t", "3", "nobody"), &mut applied);
+    assert_eq!(applied.changes, [created("t", 4)]);
 }

@@ -2,12 +2,13 @@
 
 use agui_types::event::Event;
 use agui_types::json::Value;
+use agui_types::message::ToolMessage;
 use agui_types::{
     Interrupt, InterruptId, Json, JsonError, Message, MessageId, ResumeEntry, RunAgentInput, RunId,
     TokenUsage, ToolCallId,
 };
 
-use super::change::Applied;
+use super::change::{Applied, Change};
 use super::messages::Messages;
 use super::pending::Pending;
 use crate::Ending;
@@ -88,6 +89,26 @@ impl Conversation {
         self
     }
 
+    /// Sets the calls that earlier runs left for the application to answer, in the order made. Those
+    /// that no message holds, or that one answers, are left out.
+    #[must_use]
+    pub fn with_pending_tool_calls(mut self, calls: impl IntoIterator<Item = ToolCallId>) -> Self {
+        for call in calls {
+            if self.messages.call_key(&call).is_some() && !self.messages.is_answered(&call) {
+                self.pending.insert(&call);
+            }
+        }
+        self
+    }
+
+    /// Sets what earlier runs have used.
+    #[must_use]
+    pub fn with_usage(mut self, usage: Vec<TokenUsage>) -> Self {
+        self.usage_before.clone_from(&usage);
+        self.usage = usage;
+        self
+    }
+
     /// Opens the next exchange: a request for `run`, whose answers are `resume`, and the events it
     /// brings. The interrupts that the answers name are closed once that run finishes.
     pub fn begin_exchange(&mut self, run: &RunId, resume: &[ResumeEntry]) {
@@ -151,6 +172,17 @@ impl Conversation {
     pub fn push(&mut self, message: Message) {
         self.answer(&message);
         self.messages.push(message);
+    }
+
+    /// Adds the application's answer to a call right behind the message that holds it and the answers
+    /// that are there already, as a `TOOL_CALL_RESULT` would (section 11); at the end where no message
+    /// holds the call. `applied` is emptied first, then filled with what changed.
+    pub fn push_result(&mut self, message: ToolMessage, applied: &mut Applied) {
+        applied.clear();
+        let (id, call) = (message.id.clone(), message.tool_call_id.clone());
+        let position = self.insert_result(message);
+        self.pending_answered(&call);
+        applied.change(Change::MessageCreated { message: id, position });
     }
 
     /// Replaces the history.

@@ -228,11 +228,17 @@ impl Conversation {
         let mut message = ToolMessage::new(id, event.content.clone(), call);
         message.subagent_run_id = event.subagent_run_id.clone();
         message.metadata = event.base.metadata().cloned();
-        let holder = self.messages.call_key(call);
-        let position = holder.map_or(self.messages.len(), |(key, _)| self.messages.behind(key));
-        self.messages.insert(position, message.into());
+        let position = self.insert_result(message);
         self.pending_answered(call);
         applied.change(Change::MessageCreated { message: id.clone(), position });
+    }
+
+    /// Puts a result where it belongs, and says where that is.
+    pub(super) fn insert_result(&mut self, message: ToolMessage) -> usize {
+        let holder = self.messages.call_key(&message.tool_call_id);
+        let position = holder.map_or(self.messages.len(), |(key, _)| self.messages.behind(key));
+        self.messages.insert(position, message.into());
+        position
     }
 
     /// `REASONING_ENCRYPTED_VALUE`: stored with its target, to be returned as it is (C-59).

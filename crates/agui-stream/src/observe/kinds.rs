@@ -65,7 +65,7 @@ macro_rules! call {
     (($observer:ident $event:ident $scene:ident) $($doc:literal $kind:ident $callback:ident,)*) => {
         match $event {
             $(Event::$kind(event) => {
-                Some((stringify!($callback), $observer.$callback(event, $scene)))
+                Some((stringify!($callback), caught(|| $observer.$callback(event, $scene))))
             })*
             _ => None,
         }

@@ -1,8 +1,10 @@
 //! Observers between a stream and its conversation.
 
+use std::any::Any;
 use std::collections::HashMap;
 use std::error::Error;
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use agui_types::event::Event;
 use agui_types::{Message, ToolCallId};
@@ -18,6 +20,9 @@ use crate::partial::PartialJson;
 /// [`apply`](Self::apply) with every event, [`run_failed`](Self::run_failed) where the stream broke
 /// off, and [`run_finalized`](Self::run_finalized) at the end, in each case. With no observers they do
 /// nothing, and `apply` is [`Conversation::apply`].
+///
+/// An observer that panics has failed in that callback, as if it had said so; it is asked again
+/// with the next event.
 ///
 /// Holds the value of the arguments of every open tool call.
 #[derive(Default)]
@@ -74,7 +79,8 @@ impl<'a> Observers<'a> {
         self.arguments.clear();
         self.turn(conversation, applied, |turn| {
             turn.ask(None, |observer, scene| {
-                Some(("on_run_initialized", observer.on_run_initialized(scene.conversation())))
+                let conversation = scene.conversation();
+                Some(("on_run_initialized", caught(|| observer.on_run_initialized(conversation))))
             });
         })
     }
@@ -93,7 +99,7 @@ impl<'a> Observers<'a> {
         }
         self.turn(conversation, applied, |turn| {
             turn.ask(Some(event), |observer, scene| {
-                Some(("on_event", observer.on_event(event, scene)))
+                Some(("on_event", caught(|| observer.on_event(event, scene))))
             });
             if turn.continues_what_is_held(event) {
                 turn.ask(Some(event), |observer, scene| kinds!(call observer event scene));
@@ -112,7 +118,8 @@ impl<'a> Observers<'a> {
     ) -> Observed {
         self.turn(conversation, applied, |turn| {
             turn.ask(None, |observer, scene| {
-                Some(("on_run_failed", observer.on_run_failed(failure, scene.conversation())))
+                let conversation = scene.conversation();
+                Some(("on_run_failed", caught(|| observer.on_run_failed(failure, conversation))))
             });
         })
     }
@@ -126,7 +133,8 @@ impl<'a> Observers<'a> {
         self.arguments.clear();
         self.turn(conversation, applied, |turn| {
             turn.ask(None, |observer, scene| {
-                Some(("on_run_finalized", observer.on_run_finalized(scene.conversation())))
+                let conversation = scene.conversation();
+                Some(("on_run_finalized", caught(|| observer.on_run_finalized(conversation))))
             });
         })
     }
@@ -264,27 +272,54 @@ impl Turn<'_, '_> {
             Event::ToolCallEnd(_) => (None, scene.tool_call()),
             _ => return,
         };
+        let (conversation, errors) = (&*self.conversation, &mut self.observed.errors);
         for observer in &mut self.observers.list {
             if let Some(message) = message {
-                observer.on_new_message(message, self.conversation);
+                tell("on_new_message", errors, || observer.on_new_message(message, conversation));
             }
             if let Some(call) = call {
-                observer.on_new_tool_call(call, self.conversation);
+                tell("on_new_tool_call", errors, || observer.on_new_tool_call(call, conversation));
             }
         }
     }
 
     fn tell_of_changes(&mut self) {
+        let (conversation, errors) = (&*self.conversation, &mut self.observed.errors);
         if self.wrote.messages {
             for observer in &mut self.observers.list {
-                observer.on_messages_changed(self.conversation);
+                tell("on_messages_changed", errors, || observer.on_messages_changed(conversation));
             }
         }
         if self.wrote.state {
             for observer in &mut self.observers.list {
-                observer.on_state_changed(self.conversation);
+                tell("on_state_changed", errors, || observer.on_state_changed(conversation));
             }
         }
+    }
+}
+
+/// What a callback answers; one that panics has failed.
+fn caught(call: impl FnOnce() -> Reaction) -> Reaction {
+    catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(|panic| Err(Panicked::new(&*panic).into()))
+}
+
+/// Calls back where there is nothing to answer.
+fn tell(callback: &'static str, errors: &mut Vec<ObserverError>, call: impl FnOnce()) {
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(call)) {
+        errors.push(ObserverError { callback, source: Panicked::new(&*panic).into() });
+    }
+}
+
+/// An observer panicked.
+#[derive(Debug, thiserror::Error)]
+#[error("it panicked: {0}")]
+struct Panicked(String);
+
+impl Panicked {
+    fn new(panic: &(dyn Any + Send)) -> Self {
+        let text = panic.downcast_ref::<&str>().copied();
+        let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+        Self(text.unwrap_or("(no text)").into())
     }
 }
 

@@ -322,3 +322,55 @@ fn none_of_them_is_as_if_there_were_none() {
     }
     assert_eq!(stage.conversation.messages().to_vec(), alone.messages().to_vec());
 }
+
+/// Panics wherever it is called.
+struct Clumsy;
+
+impl Observer for Clumsy {
+    fn on_event(&mut self, _: &Event, _: &Scene<'_>) -> Reaction {
+        panic!("on event");
+    }
+
+    fn on_text_message_start(&mut self, _: &TextMessageStart, _: &Scene<'_>) -> Reaction {
+        panic!("on start");
+    }
+
+    fn on_new_message(&mut self, _: &Message, _: &Conversation) {
+        panic!("on message");
+    }
+
+    fn on_messages_changed(&mut self, _: &Conversation) {
+        panic!("on change");
+    }
+
+    fn on_run_finalized(&mut self, _: &Conversation) -> Reaction {
+        panic!("{}", "at the end");
+    }
+}
+
+#[test]
+fn one_that_panics_has_failed_and_nothing_else_happens() {
+    let mut stage = Stage::new();
+    stage.observers.add(Clumsy);
+    stage.add("behind", |_, _| Ok(Mutation::new()));
+    let failed = |observed: Observed| -> Vec<String> {
+        assert!(!observed.stopped);
+        let chained = |error: &ObserverError| format!("{}: {}", error.callback, error.source);
+        observed.errors.iter().map(chained).collect()
+    };
+    let errors = failed(stage.push(TextMessageStart::new("m")));
+    let expected = [
+        "on_event: it panicked: on event",
+        "on_text_message_start: it panicked: on start",
+        "on_messages_changed: it panicked: on change",
+    ];
+    assert_eq!(errors, expected);
+    let errors = failed(stage.push(TextMessageEnd::new("m")));
+    assert_eq!(errors[1], "on_new_message: it panicked: on message");
+    let (conversation, applied) = (&mut stage.conversation, &mut stage.applied);
+    let errors = failed(stage.observers.run_finalized(conversation, applied));
+    assert_eq!(errors, ["on_run_finalized: it panicked: at the end"]);
+    assert_eq!(stage.conversation.messages().len(), 2);
+    let log = ["behind TEXT_MESSAGE_START 1", "behind messages", "behind TEXT_MESSAGE_END 2"];
+    assert_eq!(stage.log(), log);
+}
