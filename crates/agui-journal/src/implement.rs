@@ -1,0 +1,440 @@
+//! What a journal is made of, for whoever writes one: what the log accepts, and what it folds to.
+
+use std::collections::HashMap;
+
+use agui_stream::fold::Applied;
+use agui_stream::{Conversation, Ending, Fault, OpenItem, Verifier};
+use agui_types::event::{RunError, RunFinished, RunStarted, StateSnapshot};
+use agui_types::json::Value;
+use agui_types::{
+    CancelledOutcome, Event, Json, Message, RunAgentInput, RunId, SubagentRunId, ThreadId, ToJson,
+};
+
+pub use crate::compaction::{compact_run, place};
+pub use crate::entry::Encoded;
+use crate::error::JournalError;
+use crate::snapshot::{Facts, Snapshot};
+use crate::{Result, codes};
+
+/// A thread as the events of its log leave it, and the rules that its next event has to keep.
+///
+/// Costs the same for every event, however long the thread is.
+#[derive(Clone, Debug)]
+pub struct Fold {
+    conversation: Conversation,
+    verifier: Verifier,
+    /// What opened the items that the run at hand has opened.
+    openers: HashMap<Opened, Event>,
+    /// Reused from event to event.
+    applied: Applied,
+}
+
+impl Fold {
+    /// A thread without events.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::of(Conversation::new(Vec::new(), Value::Object(Default::default())))
+    }
+
+    /// A thread between two runs, from what was kept of it.
+    #[must_use]
+    pub fn restore(messages: Vec<Message>, state: Value, facts: Facts) -> Self {
+        let conversation = Conversation::new(messages, state)
+            .with_open_interrupts(facts.open_interrupts)
+            .with_pending_tool_calls(facts.pending_tool_calls);
+        Self::of(conversation)
+    }
+
+    fn of(conversation: Conversation) -> Self {
+        Self {
+            conversation,
+            verifier: Verifier::new(),
+            openers: HashMap::new(),
+            applied: Applied::default(),
+        }
+    }
+
+    /// A run begins for this input: the next event is its first.
+    pub fn begin_run(&mut self, input: &RunAgentInput) {
+        let resume = input.resume.as_deref().unwrap_or_default();
+        self.conversation.begin_exchange(&input.run_id, resume);
+        self.verifier = Verifier::for_run(input.thread_id.clone(), input.run_id.clone());
+        self.openers = HashMap::new();
+    }
+
+    /// Takes the next event. One that breaks a rule is refused and changes nothing.
+    pub fn push(&mut self, event: &Event) -> std::result::Result<(), Fault> {
+        self.verifier.try_push(event)?;
+        if let Some((edge, opened)) = Opened::of(event) {
+            match edge {
+                Edge::Opens => drop(self.openers.insert(opened, event.clone())),
+                Edge::Closes => drop(self.openers.remove(&opened)),
+            }
+        }
+        self.conversation.apply(event, &mut self.applied);
+        Ok(())
+    }
+
+    /// The conversation.
+    #[must_use]
+    pub fn conversation(&self) -> &Conversation {
+        &self.conversation
+    }
+
+    /// What is open and unanswered.
+    #[must_use]
+    pub fn facts(&self) -> Facts {
+        Facts {
+            open_interrupts: self.conversation.open_interrupts().to_vec(),
+            pending_tool_calls: self.conversation.pending_tool_calls().cloned().collect(),
+        }
+    }
+
+    /// The state as text.
+    #[must_use]
+    pub fn state(&self) -> Json {
+        self.conversation.state().to_json()
+    }
+
+    /// The thread at a position.
+    #[must_use]
+    pub fn snapshot(&self, position: u64, running: Option<RunId>) -> Snapshot {
+        let Facts { open_interrupts, pending_tool_calls } = self.facts();
+        let open = self.verifier.open_items();
+        let opener = |item: &OpenItem| self.openers.get(&Opened::item(item)).cloned();
+        Snapshot {
+            position,
+            messages: self.conversation.messages().to_vec(),
+            state: self.state(),
+            open_interrupts,
+            pending_tool_calls,
+            running,
+            open: open.iter().filter_map(opener).collect(),
+        }
+    }
+}
+
+impl Default for Fold {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// A run that is going on: what the log accepts of it.
+#[derive(Clone, Debug)]
+pub struct ActiveRun {
+    thread: ThreadId,
+    run: RunId,
+    /// What its `RUN_STARTED` gets; `None` once that is there.
+    opening: Option<Opening>,
+}
+
+/// What the log adds to the beginning of a run.
+#[derive(Clone, Debug)]
+struct Opening {
+    /// The input, with the messages that are new to the thread.
+    input: Box<RunAgentInput>,
+    /// The state that the input brings, where it is another than the thread's.
+    state: Option<Json>,
+}
+
+impl ActiveRun {
+    /// A run begins on a thread.
+    pub fn begin(mut input: RunAgentInput, fold: &mut Fold) -> Self {
+        let conversation = fold.conversation();
+        let known = conversation.messages();
+        input
+            .messages
+            .retain(|message| message.id().is_none_or(|id| known.find(id.as_str()).is_none()));
+        let differs = |state: &&Json| {
+            Value::try_from(*state).is_ok_and(|state| state != *conversation.state())
+        };
+        let state = input.state.as_ref().filter(differs).cloned();
+        fold.begin_run(&input);
+        Self {
+            thread: input.thread_id.clone(),
+            run: input.run_id.clone(),
+            opening: Some(Opening { input: Box::new(input), state }),
+        }
+    }
+
+    /// A run of which the log holds some events already, to go on with or to end it. `input` is what
+    /// [`input`](Self::input) gave; the events have been pushed to the fold.
+    #[must_use]
+    pub fn resume(input: RunAgentInput, fold: &Fold, started: bool) -> Self {
+        let (thread, run) = (input.thread_id.clone(), input.run_id.clone());
+        let differs = |state: &&Json| {
+            Value::try_from(*state).is_ok_and(|state| state != *fold.conversation().state())
+        };
+        let state = input.state.as_ref().filter(differs).cloned();
+        let opening = (!started).then(|| Opening { input: Box::new(input), state });
+        Self { thread, run, opening }
+    }
+
+    /// The run's id.
+    #[must_use]
+    pub fn run(&self) -> &RunId {
+        &self.run
+    }
+
+    /// The input as the log will hold it, until it does: what has to be kept for a run that has
+    /// begun and has no event yet.
+    #[must_use]
+    pub fn input(&self) -> Option<&RunAgentInput> {
+        self.opening.as_ref().map(|opening| &*opening.input)
+    }
+
+    /// How many bytes of JSON text the log adds to the beginning of the run, at most.
+    #[must_use]
+    pub fn opening_bytes(&self) -> u64 {
+        let opening = self.opening.as_ref();
+        let bytes = |opening: &Opening| {
+            let state = opening.state.as_ref().map_or(0, |state| state.as_str().len());
+            // The input with what stands around it, in both events.
+            opening.input.to_json().len() + state + 512
+        };
+        opening.map_or(0, bytes) as u64
+    }
+
+    /// Takes events that do not end the run. What was accepted is in `out`, also where one was
+    /// refused.
+    pub fn append(&mut self, batch: Batch, fold: &mut Fold, out: &mut Vec<Encoded>) -> Result<()> {
+        self.check_places(&batch.0, false)?;
+        self.take(batch, fold, out)
+    }
+
+    /// Takes events of which the last ends the run.
+    pub fn finish(
+        &mut self,
+        batch: Batch,
+        fold: &mut Fold,
+        out: &mut Vec<Encoded>,
+    ) -> Result<Ending> {
+        self.check_places(&batch.0, true)?;
+        let ending = batch.0.last().map_or(Ending::Truncated, |(event, _)| ending(event));
+        if !matches!(batch.0.first(), Some((Event::RunStarted(_), _))) {
+            self.start(fold, out);
+        }
+        self.take(batch, fold, out)?;
+        Ok(ending)
+    }
+
+    /// Ends the run on behalf of whoever ran it: what is open is closed.
+    pub fn end(&mut self, why: Abandoned, fold: &mut Fold, out: &mut Vec<Encoded>) -> Ending {
+        self.start(fold, out);
+        for event in fold.verifier.closing_events() {
+            push_sound(&event, fold, out);
+        }
+        let (event, ending): (Event, _) = match why {
+            Abandoned::LeaseLapsed => {
+                let message = "the run was abandoned: its lease lapsed";
+                (RunError::new(message).code(codes::LEASE_LAPSED).into(), Ending::Failed)
+            }
+            Abandoned::Superseded => {
+                let finished = RunFinished::new(self.thread.clone(), self.run.clone());
+                (finished.outcome(CancelledOutcome::new()).into(), Ending::Cancelled)
+            }
+        };
+        push_sound(&event, fold, out);
+        ending
+    }
+
+    /// Writes `RUN_STARTED`, unless it is there.
+    fn start(&mut self, fold: &mut Fold, out: &mut Vec<Encoded>) {
+        if self.opening.is_some() {
+            let mut started = RunStarted::new(self.thread.clone(), self.run.clone());
+            let parent = self.input().and_then(|input| input.parent_run_id.clone());
+            started.parent_run_id = parent;
+            // The first event of a run that names its thread and nothing else keeps every rule.
+            let _ = self.take(Batch::new(vec![started.into()]), fold, out);
+        }
+    }
+
+    /// What can be said of the batch without looking at the log.
+    fn check_places(&self, events: &[(Event, Encoded)], ends: bool) -> Result<()> {
+        let problem = |at: usize, problem| {
+            let kind = events.get(at).map_or("nothing", |(event, _)| event.type_name()).to_owned();
+            Err(JournalError::Misplaced { event: at, kind, problem })
+        };
+        for (at, (event, _)) in events.iter().enumerate() {
+            let last = ends && at + 1 == events.len();
+            match event {
+                Event::TextMessageChunk(_)
+                | Event::ToolCallChunk(_)
+                | Event::ReasoningMessageChunk(_) => {
+                    return problem(at, "is shorthand: expand chunks before they are logged");
+                }
+                Event::RunStarted(_) if at > 0 || self.opening.is_none() => {
+                    return problem(at, "opens a run a second time");
+                }
+                Event::RunStarted(event) if event.run_id != self.run => {
+                    return problem(at, "names another run than the lease");
+                }
+                event if event.is_terminal() && !last => {
+                    return problem(at, "ends the run: finish the run with it, as the last event");
+                }
+                event if last && !event.is_terminal() => {
+                    return problem(at, "does not end the run, as the last event here has to");
+                }
+                _ => {}
+            }
+        }
+        if ends && events.is_empty() {
+            return problem(0, "does not end the run, as the last event here has to");
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, batch: Batch, fold: &mut Fold, out: &mut Vec<Encoded>) -> Result<()> {
+        for (accepted, (mut event, mut encoded)) in batch.0.into_iter().enumerate() {
+            let mut opening = None;
+            if let Event::RunStarted(started) = &mut event {
+                opening = self.opening.clone();
+                if let Some(opening) = &opening
+                    && started.input.is_none()
+                {
+                    started.input = Some(opening.input.clone());
+                    encoded = Encoded::from(&event);
+                }
+            }
+            fold.push(&event)
+                .map_err(|fault| JournalError::Rule { accepted, fault: Box::new(fault) })?;
+            out.push(encoded);
+            if let Some(Opening { state, .. }) = opening {
+                self.opening = None;
+                if let Some(state) = state {
+                    push_sound(&StateSnapshot::new(state).into(), fold, out);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Events on their way into a log, written as JSON already, so that nobody waits for that who holds
+/// a lock.
+#[derive(Clone, Debug)]
+pub struct Batch(Vec<(Event, Encoded)>);
+
+impl Batch {
+    /// Writes the events.
+    #[must_use]
+    pub fn new(events: Vec<Event>) -> Self {
+        let encode = |event: Event| {
+            let encoded = Encoded::from(&event);
+            (event, encoded)
+        };
+        Self(events.into_iter().map(encode).collect())
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// How many bytes of JSON text they are.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.0.iter().map(|(_, encoded)| encoded.json.len() as u64).sum()
+    }
+}
+
+/// Why a run is ended by its journal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Abandoned {
+    /// Its lease lapsed: it failed.
+    LeaseLapsed,
+    /// Another run takes its place: it is cancelled.
+    Superseded,
+}
+
+/// How a terminal event ends its run.
+#[must_use]
+pub fn ending(event: &Event) -> Ending {
+    match event {
+        Event::RunFinished(finished) => Ending::from(&**finished),
+        Event::RunError(_) => Ending::Failed,
+        _ => Ending::Truncated,
+    }
+}
+
+/// Takes an event that the journal makes itself and that keeps every rule.
+fn push_sound(event: &Event, fold: &mut Fold, out: &mut Vec<Encoded>) {
+    if fold.push(event).is_ok() {
+        out.push(Encoded::from(event));
+    }
+}
+
+/// Something that is open, by its kind and name.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Opened {
+    Text(Box<str>),
+    Call(Box<str>),
+    Reasoning(Box<str>),
+    Span(Box<str>),
+    Step(Option<SubagentRunId>, Box<str>),
+    Subagent(Box<str>),
+}
+
+enum Edge {
+    Opens,
+    Closes,
+}
+
+impl Opened {
+    fn of(event: &Event) -> Option<(Edge, Self)> {
+        use Edge::{Closes, Opens};
+        Some(match event {
+            Event::TextMessageStart(event) => (Opens, Self::Text(event.message_id.as_str().into())),
+            Event::TextMessageEnd(event) => (Closes, Self::Text(event.message_id.as_str().into())),
+            Event::ToolCallStart(event) => (Opens, Self::Call(event.tool_call_id.as_str().into())),
+            Event::ToolCallEnd(event) => (Closes, Self::Call(event.tool_call_id.as_str().into())),
+            Event::ReasoningMessageStart(event) => {
+                (Opens, Self::Reasoning(event.message_id.as_str().into()))
+            }
+            Event::ReasoningMessageEnd(event) => {
+                (Closes, Self::Reasoning(event.message_id.as_str().into()))
+            }
+            Event::ReasoningStart(event) => (Opens, Self::Span(event.message_id.as_str().into())),
+            Event::ReasoningEnd(event) => (Closes, Self::Span(event.message_id.as_str().into())),
+            Event::StepStarted(event) => {
+                (Opens, Self::Step(event.subagent_run_id.clone(), event.step_name.as_str().into()))
+            }
+            Event::StepFinished(event) => {
+                (Closes, Self::Step(event.subagent_run_id.clone(), event.step_name.as_str().into()))
+            }
+            Event::SubagentStarted(event) => {
+                (Opens, Self::Subagent(event.subagent_run_id.as_str().into()))
+            }
+            Event::SubagentFinished(event) => {
+                (Closes, Self::Subagent(event.subagent_run_id.as_str().into()))
+            }
+            Event::SubagentError(event) => {
+                (Closes, Self::Subagent(event.subagent_run_id.as_str().into()))
+            }
+            _ => return None,
+        })
+    }
+
+    fn item(item: &OpenItem) -> Self {
+        match item {
+            OpenItem::Text { message_id, .. } => Self::Text(message_id.as_str().into()),
+            OpenItem::ToolCall { tool_call_id, .. } => Self::Call(tool_call_id.as_str().into()),
+            OpenItem::ReasoningMessage { message_id, .. } => {
+                Self::Reasoning(message_id.as_str().into())
+            }
+            OpenItem::ReasoningSpan { message_id, .. } => Self::Span(message_id.as_str().into()),
+            OpenItem::Step { name, owner } => Self::Step(owner.clone(), name.as_str().into()),
+            OpenItem::Subagent { subagent_run_id, .. } => {
+                Self::Subagent(subagent_run_id.as_str().into())
+            }
+        }
+    }
+}
