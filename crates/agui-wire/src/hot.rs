@@ -7,7 +7,7 @@
 //! which the tests hold them to.
 
 use agui_types::event::{ReasoningMessageContent, TextMessageContent, ToolCallArgs};
-use agui_types::json::{plain_end, read_string, write_string};
+use agui_types::json::{plain_end, read_string, write_string_content};
 use agui_types::{Event, EventReader, MessageId, ToolCallId};
 
 use crate::Limits;
@@ -100,34 +100,27 @@ impl<'i> Piece<'i> {
 /// Appends the event as such a frame; `false`, and nothing appended, where it is none.
 #[inline]
 pub(crate) fn write(event: &Event, out: &mut Vec<u8>) -> bool {
-    let (head, id, delta, owner, base) = match event {
-        Event::TextMessageContent(it) => {
-            (TEXT, it.message_id.as_str(), &it.delta, &it.subagent_run_id, &it.base)
+    let (id, delta) = match event {
+        Event::TextMessageContent(it) if it.subagent_run_id.is_none() && it.base.is_empty() => {
+            out.extend_from_slice(TEXT);
+            (it.message_id.as_str(), &it.delta)
         }
-        Event::ToolCallArgs(it) => {
-            (ARGS, it.tool_call_id.as_str(), &it.delta, &it.subagent_run_id, &it.base)
+        Event::ToolCallArgs(it) if it.subagent_run_id.is_none() && it.base.is_empty() => {
+            out.extend_from_slice(ARGS);
+            (it.tool_call_id.as_str(), &it.delta)
         }
-        Event::ReasoningMessageContent(it) => {
-            (REASONING, it.message_id.as_str(), &it.delta, &it.subagent_run_id, &it.base)
+        Event::ReasoningMessageContent(it)
+            if it.subagent_run_id.is_none() && it.base.is_empty() =>
+        {
+            out.extend_from_slice(REASONING);
+            (it.message_id.as_str(), &it.delta)
         }
         _ => return false,
     };
-    let is_plain = |text: &str| plain_end(text.as_bytes(), 0) == text.len();
-    if owner.is_some() || !base.is_empty() || !is_plain(id) {
-        return false;
-    }
-    out.reserve(head.len() + id.len() + MIDDLE.len() + delta.len() + END.len());
-    out.extend_from_slice(head);
-    out.extend_from_slice(id.as_bytes());
+    // No line end that would end the frame is left in a string.
+    write_string_content(out, id);
     out.extend_from_slice(MIDDLE);
-    if is_plain(delta) {
-        out.extend_from_slice(delta.as_bytes());
-        out.extend_from_slice(END);
-    } else {
-        // It brings its own quotes, and leaves no line end that would end the frame.
-        out.pop();
-        write_string(out, delta);
-        out.extend_from_slice(&END[1..]);
-    }
+    write_string_content(out, delta);
+    out.extend_from_slice(END);
     true
 }

@@ -16,4 +16,4 @@ pub(crate) use text::into_string;
 pub use text::{Json, JsonError, JsonObject};
 pub use tokens::{Token, Tokens};
 pub use tree::{Number, Value};
-pub use write::string as write_string;
+pub use write::{string as write_string, string_content as write_string_content};

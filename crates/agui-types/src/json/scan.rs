@@ -30,7 +30,7 @@ pub fn plain_end(bytes: &[u8], from: usize) -> usize {
 
 /// How many of eight bytes come before the first one that is not plain.
 #[inline]
-fn plain_bytes(word: [u8; 8]) -> usize {
+pub(super) fn plain_bytes(word: [u8; 8]) -> usize {
     const ONES: u64 = 0x0101_0101_0101_0101;
     const HIGHS: u64 = 0x8080_8080_8080_8080;
     let word = u64::from_le_bytes(word);

@@ -1,6 +1,6 @@
 //! Writing JSON text into a caller's buffer.
 
-use super::scan::plain_end;
+use super::scan::{plain_bytes, plain_end};
 
 /// Writes a value as JSON text, without white space, to the end of a buffer.
 pub(crate) trait Write {
@@ -15,19 +15,69 @@ pub(crate) trait Write {
 }
 
 /// Appends a string in quotes; escapes what JSON requires and nothing more.
+#[inline]
 pub fn string(out: &mut Vec<u8>, text: &str) {
-    let bytes = text.as_bytes();
-    out.reserve(bytes.len() + 2);
     out.push(b'"');
-    let mut plain = plain_end(bytes, 0);
-    out.extend_from_slice(&bytes[..plain]);
-    while let Some(&byte) = bytes.get(plain) {
-        escape(out, byte);
-        let start = plain + 1;
-        plain = plain_end(bytes, start);
-        out.extend_from_slice(&bytes[start..plain]);
+    string_content(out, text);
+    out.push(b'"');
+}
+
+/// [`string`] without its quotes.
+///
+/// A short text is looked at and copied in whole words, whatever its length: most deltas are a few
+/// bytes long, and a copy of an unknown length costs more than they do.
+#[inline]
+pub fn string_content(out: &mut Vec<u8>, text: &str) {
+    let (start, text) = (out.len(), text.as_bytes());
+    let end = start + text.len();
+    if let (Some(first), Some(last)) = (text.first_chunk::<8>(), text.last_chunk::<8>()) {
+        if text.len() <= 16 && plain_bytes(*first) == 8 && plain_bytes(*last) == 8 {
+            out.extend_from_slice(first);
+            out.truncate(end - 8);
+            return out.extend_from_slice(last);
+        }
+    } else {
+        let word = short_word(text);
+        // What stands above the text is zero, and so not plain.
+        if plain_bytes(word) == text.len() {
+            out.extend_from_slice(&word);
+            return out.truncate(end);
+        }
     }
-    out.push(b'"');
+    escaped(out, text);
+}
+
+/// A text shorter than eight bytes, with zeros behind it.
+#[inline]
+fn short_word(text: &[u8]) -> [u8; 8] {
+    let len = text.len();
+    let word = if let (Some(first), Some(last)) = (text.first_chunk(), text.last_chunk()) {
+        let [first, last] = [first, last].map(|half| u64::from(u32::from_le_bytes(*half)));
+        first | last << (8 * (len - 4))
+    } else if let (Some(first), Some(middle), Some(last)) =
+        (text.first(), text.get(len / 2), text.last())
+    {
+        let [first, middle, last] = [first, middle, last].map(|byte| u64::from(*byte));
+        first | middle << (8 * (len / 2)) | last << (8 * (len - 1))
+    } else {
+        0
+    };
+    word.to_le_bytes()
+}
+
+/// What may be long, and what has something to escape.
+#[inline(never)]
+fn escaped(out: &mut Vec<u8>, text: &[u8]) {
+    // With the quote behind it: a long text is not to grow the buffer twice.
+    out.reserve(text.len() + 1);
+    let mut start = 0;
+    loop {
+        let end = plain_end(text, start);
+        out.extend_from_slice(&text[start..end]);
+        let Some(&byte) = text.get(end) else { return };
+        escape(out, byte);
+        start = end + 1;
+    }
 }
 
 fn escape(out: &mut Vec<u8>, byte: u8) {
@@ -169,14 +219,19 @@ mod tests {
 
     #[test]
     fn a_string_is_escaped_as_serde_json_does() {
-        for length in 0..20 {
-            for code in (0..0x100).chain([0x2028, 0xd7ff, 0xfffd, 0x1_f600]) {
-                let special = char::from_u32(code).unwrap();
-                let text = format!("{}{special}b{special}", "a".repeat(length));
-                let mut out = Vec::new();
-                string(&mut out, &text);
-                assert_eq!(out, serde_json::to_vec(&text).unwrap(), "{text:?}");
+        let codes = (0..0x100).chain([0x2028, 0xd7ff, 0xfffd, 0x1_f600]);
+        for special in codes.filter_map(char::from_u32) {
+            for before in 0..20 {
+                for behind in 0..20 {
+                    let text = format!("{}{special}{}", "a".repeat(before), "b".repeat(behind));
+                    let mut out = b"x".to_vec();
+                    string(&mut out, &text);
+                    assert_eq!(out[1..], serde_json::to_vec(&text).unwrap(), "{text:?}");
+                }
             }
         }
+        let mut out = Vec::new();
+        string(&mut out, "");
+        assert_eq!(out, b"\"\"");
     }
 }
