@@ -30,6 +30,8 @@ pub mod emitter;
 mod error;
 #[cfg(feature = "http")]
 mod http;
+#[doc(hidden)]
+pub mod panic;
 mod position;
 
 pub use agent::{Agent, AgentExt, BoxFuture, Declared, EventStream, RunContext};

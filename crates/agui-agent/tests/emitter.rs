@@ -216,6 +216,53 @@ async fn a_panic_ends_the_run_and_its_text_stays_inside() {
 }
 
 #[tokio::test]
+async fn an_error_that_panics_ends_the_run_all_the_same() {
+    use std::fmt;
+
+    /// Panics while it is read, or while it is dropped.
+    #[derive(Debug)]
+    struct Bomb {
+        read: bool,
+    }
+    impl fmt::Display for Bomb {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            assert!(!self.read, "read");
+            f.write_str("said before the bang")
+        }
+    }
+    impl Drop for Bomb {
+        fn drop(&mut self) {
+            assert!(self.read, "dropped");
+        }
+    }
+    impl std::error::Error for Bomb {}
+
+    let fails = |read| {
+        let agent = move |run: Run| async move {
+            run.say("one").await?;
+            Err(Bomb { read }.into())
+        };
+        let stream = start(&agent);
+        async move { whole(stream).await }
+    };
+    assert_eq!(error_code(&fails(true).await), ("the agent panicked", Some(AGENT_PANIC)));
+    assert_eq!(error_code(&fails(false).await), ("said before the bang", None));
+
+    /// What a panic carries panics as well, when it is dropped.
+    struct Payload;
+    impl Drop for Payload {
+        fn drop(&mut self) {
+            panic!("dropped");
+        }
+    }
+    let agent = |run: Run| async move {
+        run.say("one").await?;
+        std::panic::panic_any(Payload)
+    };
+    assert_eq!(error_code(&whole(start(&agent)).await).1, Some(AGENT_PANIC));
+}
+
+#[tokio::test]
 async fn a_cancelled_run_closes_what_is_open_and_is_no_success() {
     // P-11, P-13
     async fn agent(run: Run) -> AgentResult {

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use agui_agent::WireForm;
+use agui_server::ServerLimits;
 use agui_stream::PeerVersion;
 use clap::{
     Args, Parser, Subcommand, ValueEnum, builder::styling::AnsiColor, builder::styling::Styles,
@@ -76,6 +77,19 @@ pub(crate) struct ServeArgs {
     /// served from this machine (localhost, 127.0.0.1, `[::1]`) always may. Can be repeated
     #[arg(long, value_name = "ORIGIN")]
     pub(crate) allow_origin: Vec<String>,
+
+    /// A host name that the server answers to, such as `app.example`. Where it listens on a loopback
+    /// address, requests for another name than localhost are refused: they come from a web page that
+    /// had its own name lead here. Elsewhere any name is answered to unless some are given. Can be
+    /// repeated
+    #[arg(long, value_name = "NAME")]
+    pub(crate) allow_host: Vec<String>,
+
+    /// How many connections there may be at once; one more takes the place of one that waits for a
+    /// request, or is told 503. No more than the limit of open files has room for
+    #[arg(long, default_value_t = ServerLimits::default().connections, value_name = "NUMBER")]
+    #[arg(value_parser = at_least_one)]
+    pub(crate) max_connections: usize,
 
     /// Seconds of silence after which a comment keeps the connection alive; 0 sends none
     #[arg(long, default_value = "15", value_name = "SECONDS", value_parser = seconds)]
@@ -155,6 +169,10 @@ impl Wire {
             Self::Proto => WireForm::Proto,
         }
     }
+}
+
+fn at_least_one(text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|number| *number > 0).ok_or_else(|| "expected 1 or more".into())
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {

@@ -2,7 +2,7 @@
 
 mod support;
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 
 use serde_json::{Value, json};
@@ -67,7 +67,11 @@ fn agents_are_listed_and_an_unknown_one_is_named() {
     let words = declared["custom"]["words"].as_array().unwrap();
     assert_eq!(words.iter().map(|it| it["word"].as_str().unwrap()).collect::<Vec<_>>(), WORDS);
 
-    for head in ["POST /agents/nobody HTTP/1.1", "GET /agents/nobody/capabilities HTTP/1.1"] {
+    for head in [
+        "POST /agents/nobody HTTP/1.1",
+        "POST /agents/nobody%ff HTTP/1.1",
+        "GET /agents/nobody/capabilities HTTP/1.1",
+    ] {
         let (head, body) = server.request(head, &input("hello"));
         assert!(head.starts_with("http/1.1 404"), "{head}");
         let body: Value = serde_json::from_str(&body).unwrap();
@@ -208,7 +212,8 @@ fn a_silent_run_is_kept_alive() {
     let mut socket = TcpStream::connect(&server.address).unwrap();
     let body = input("slow 300");
     let length = body.len();
-    write!(socket, "{request}\r\nhost: x\r\ncontent-length: {length}\r\n\r\n{body}").unwrap();
+    write!(socket, "{request}\r\nhost: localhost\r\ncontent-length: {length}\r\n\r\n{body}")
+        .unwrap();
     // A word comes every second.
     let comment = BufReader::new(socket)
         .lines()
@@ -252,18 +257,81 @@ fn a_signal_cancels_the_runs_and_ends_the_server() {
     }
 }
 
+#[test]
+fn a_page_that_had_its_own_name_lead_here_is_refused() {
+    let server = Server::start(&["--allow-host", "app.example"]);
+    let ask = |host: &str| {
+        let mut socket = TcpStream::connect(&server.address).unwrap();
+        write!(socket, "GET /agents HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n")
+            .unwrap();
+        let mut answer = String::new();
+        socket.read_to_string(&mut answer).unwrap();
+        answer
+    };
+    for host in [server.address.as_str(), "localhost:9", "app.example"] {
+        assert!(ask(host).starts_with("HTTP/1.1 200 "), "{host}");
+    }
+    for host in ["evil.example", "localhost.evil.example:4100", ""] {
+        let answer = ask(host);
+        assert!(answer.starts_with("HTTP/1.1 421 "), "{host}: {answer}");
+        assert!(answer.contains("UNKNOWN_HOST") && answer.contains("--allow-host"), "{answer}");
+    }
+    // The target names a host as well, and more than one may be given.
+    for request in
+        ["GET http://evil.example/agents HTTP/1.1", "GET /agents HTTP/1.1\r\nhost: evil.example"]
+    {
+        assert!(server.request(request, "").0.starts_with("http/1.1 421 "), "{request}");
+    }
+    assert_eq!(run(&["serve", "--allow-host", "app.example:80"]).code, 2);
+    assert_eq!(run(&["serve", "--max-connections", "0"]).code, 2);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn with_few_open_files_there_are_as_many_connections_as_fit() {
+    // `ulimit -n 64`: forty connections, and room for everything else.
+    let server = Server::start_with("ulimit -n 64; exec \"$@\"", &[]);
+    let half = || {
+        let mut socket = TcpStream::connect(&server.address).unwrap();
+        socket.write_all(b"POST /agents/demo HTTP/1.1\r\n").unwrap();
+        socket
+    };
+    let _half: Vec<TcpStream> = (0..200).map(|_| half()).collect();
+    let (head, _) = server.request("GET /health HTTP/1.1", "");
+    assert!(head.starts_with("http/1.1 200 "), "{head}");
+}
+
+#[cfg(unix)]
+#[test]
+fn half_a_request_holds_no_server_up() {
+    let server = Server::start(&["--log", "info"]);
+    let mut head = TcpStream::connect(&server.address).unwrap();
+    head.write_all(b"POST /agents/demo HTTP/1.1\r\nhost: x\r\n").unwrap();
+    let _silent = TcpStream::connect(&server.address).unwrap();
+    let began = std::time::Instant::now();
+    support::signal(&server.child, "TERM");
+    assert_eq!(server.wait().0, Some(0));
+    // The grace of those that are being answered is ten.
+    assert!(began.elapsed().as_secs() < 5, "{:?}", began.elapsed());
+}
+
 #[cfg(unix)]
 #[test]
 fn a_second_signal_ends_the_server_at_once() {
     let server = Server::start(&["--log", "info"]);
-    // A request that never becomes whole holds the server up.
+    // A client that does not take its answer holds the server up.
     let mut socket = TcpStream::connect(&server.address).unwrap();
-    let head = "POST /agents/demo HTTP/1.1\r\nhost: x\r\ncontent-type: application/json";
-    write!(socket, "{head}\r\ncontent-length: 100\r\nexpect: 100-continue\r\n\r\n").unwrap();
-    // The server asks for the body: it has the request in hand.
-    let mut line = String::new();
-    BufReader::new(&socket).read_line(&mut line).unwrap();
-    assert!(line.contains("100 Continue"), "{line}");
+    let mut body: Value = serde_json::from_str(&input("state")).unwrap();
+    body["state"] = json!({ "text": "x".repeat(9_000_000) });
+    let body = body.to_string();
+    let head = "POST /agents/demo HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json";
+    write!(socket, "{head}\r\ncontent-length: {}\r\n\r\n{body}", body.len()).unwrap();
+    let mut said = String::new();
+    while !said.contains("STATE_SNAPSHOT") {
+        let mut byte = [0];
+        socket.read_exact(&mut byte).unwrap();
+        said.push(byte[0].into());
+    }
 
     support::signal(&server.child, "TERM");
     server.wait_for("stopping");

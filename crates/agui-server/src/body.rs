@@ -117,6 +117,7 @@ const KEPT: usize = 4 * CHUNK;
 
 impl RunBody {
     fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        self.run.poll_patience(cx);
         while self.buffer.len() < CHUNK {
             match self.run.poll_event(cx) {
                 Poll::Ready(Some(event)) => {

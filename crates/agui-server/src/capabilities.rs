@@ -2,17 +2,16 @@
 
 use std::convert::Infallible;
 use std::fmt;
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use agui_agent::{Agent, BoxFuture};
 use agui_types::ToJson;
-use futures_util::FutureExt;
 use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Method, Request, Response, StatusCode};
 use tower_service::Service;
 
+use crate::panic::caught;
 use crate::{Refusal, ResponseBody, codes};
 
 /// Answers `GET` with the agent's capabilities as JSON; made by
@@ -54,9 +53,9 @@ async fn answer(agent: &dyn Agent, method: &Method) -> Result<Response<ResponseB
         ));
     }
     // The part of `capabilities` before its future may panic as well.
-    let declared = AssertUnwindSafe(async { agent.capabilities().await }).catch_unwind().await;
-    let declared = declared.map_err(|_| {
-        tracing::error!("the agent panicked while it declared its capabilities");
+    let declared = caught(async { agent.capabilities().await }).await;
+    let declared = declared.map_err(|panic| {
+        tracing::error!(panic, "the agent panicked while it declared its capabilities");
         let message = "the agent panicked while it declared its capabilities";
         Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, codes::AGENT_PANIC, message)
     })?;

@@ -6,8 +6,11 @@
 //! | 415 | [`UNSUPPORTED_MEDIA_TYPE`] | `Content-Type` is missing or no JSON |
 //! | 413 | [`BODY_TOO_LARGE`] | the body passes the limit |
 //! | 400 | [`BODY_INCOMPLETE`] | the body broke off |
+//! | 408 | [`BODY_TOO_SLOW`] | the body came too slowly |
+//! | 503 | [`SHUTTING_DOWN`] | the server stopped before the body had come |
+//! | 503 | [`TOO_MANY_CONNECTIONS`] | the server has as many connections as it takes |
 //! | 400 | [`INVALID_UTF8`] | the body is not UTF-8 |
-//! | 400 | [`INVALID_JSON`] | the body is not JSON |
+//! | 400 | [`INVALID_JSON`] | the body is not JSON, or begins with a byte order mark |
 //! | 400 | [`NESTED_TOO_DEEP`] | the body nests deeper than [`MAX_DEPTH`](agui_types::json::MAX_DEPTH) |
 //! | 422 | [`INVALID_INPUT`] | a described member of the input is missing or malformed |
 //! | 404 | [`NO_CAPABILITIES`] | the agent declares no capabilities |
@@ -19,6 +22,7 @@
 //! | [`AGENT_PANIC`] | the agent panicked |
 //! | [`RUN_TRUNCATED`] | the agent's stream ended without a terminal event |
 //! | [`RULE_BROKEN`] | the agent emitted something that breaks a rule of the protocol |
+//! | [`CANCELLED`] | the run was cancelled before it had begun |
 //! | [`NOT_ENCODABLE`] | the agent emitted something that the binary form cannot say |
 
 pub use agui_agent::emitter::AGENT_PANIC;
@@ -34,6 +38,15 @@ pub const BODY_TOO_LARGE: &str = "BODY_TOO_LARGE";
 
 /// The request's body broke off before its end.
 pub const BODY_INCOMPLETE: &str = "BODY_INCOMPLETE";
+
+/// The request's body came more slowly than the server waits for.
+pub const BODY_TOO_SLOW: &str = "BODY_TOO_SLOW";
+
+/// The server stopped before the request's body had come; no run has begun.
+pub const SHUTTING_DOWN: &str = "SHUTTING_DOWN";
+
+/// The server has as many connections as it takes, and all of them are being answered.
+pub const TOO_MANY_CONNECTIONS: &str = "TOO_MANY_CONNECTIONS";
 
 /// The request's body is not UTF-8 (T-10).
 pub const INVALID_UTF8: &str = "INVALID_UTF8";
@@ -59,6 +72,10 @@ pub const RUN_TRUNCATED: &str = "RUN_TRUNCATED";
 
 /// The agent emitted something that breaks a rule of the protocol.
 pub const RULE_BROKEN: &str = "RULE_BROKEN";
+
+/// The run was cancelled before it had begun. One that had ends with the outcome `cancelled` instead
+/// (P-11).
+pub const CANCELLED: &str = "CANCELLED";
 
 /// The agent emitted something that the binary form cannot say, such as a number that no double can
 /// be, and the client asked for that form.

@@ -1,9 +1,11 @@
 //! From a request to the input of a run.
 
+use std::error::Error;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::str;
 
+use agui_agent::BoxError;
 use agui_stream::{Warning, accept_input};
 use agui_types::{FromJson, ProtocolVersion, Reading, RunAgentInput};
 use bytes::Buf;
@@ -13,14 +15,18 @@ use http::{HeaderMap, Method, StatusCode};
 use http_body::Body;
 
 use crate::log::WarningLog;
-use crate::{Refusal, codes};
+use crate::{BodyError, Refusal, codes};
 
 /// Reads and judges a request. Nothing of a run begins before it is done (P-73, T-19).
-pub(crate) async fn read<B: Body>(
+pub(crate) async fn read<B>(
     head: &Parts,
     body: Pin<&mut B>,
     limit: usize,
-) -> Result<RunAgentInput, Refusal> {
+) -> Result<RunAgentInput, Refusal>
+where
+    B: Body,
+    B::Error: Into<BoxError>,
+{
     if head.method != Method::POST {
         return Err(Refusal::method("POST", "POST a RunAgentInput to start a run"));
     }
@@ -49,6 +55,11 @@ pub(crate) async fn read<B: Body>(
         Refusal::new(StatusCode::BAD_REQUEST, codes::INVALID_UTF8, message)
             .hint("JSON travels as UTF-8")
     })?;
+    if text.starts_with('\u{feff}') {
+        let message = "the body is not JSON: a byte order mark (EF BB BF) stands at its beginning";
+        return Err(Refusal::new(StatusCode::BAD_REQUEST, codes::INVALID_JSON, message)
+            .hint("send the JSON as UTF-8 without a byte order mark"));
+    }
     let reading = RunAgentInput::from_json_tolerant(text).map_err(|error| Refusal::from(&error))?;
     accept(reading)
 }
@@ -79,14 +90,15 @@ fn version_warning(input: &RunAgentInput) -> Option<Warning> {
 }
 
 /// The whole body, or why not.
-async fn collect<B: Body>(mut body: Pin<&mut B>, limit: usize) -> Result<Vec<u8>, Refusal> {
+async fn collect<B>(mut body: Pin<&mut B>, limit: usize) -> Result<Vec<u8>, Refusal>
+where
+    B: Body,
+    B::Error: Into<BoxError>,
+{
     // Not as large as announced: an announcement costs its sender nothing.
     let mut whole = Vec::new();
     while let Some(frame) = poll_fn(|cx| body.as_mut().poll_frame(cx)).await {
-        let Ok(frame) = frame else {
-            let message = format!("the body broke off after {} bytes", whole.len());
-            return Err(Refusal::new(StatusCode::BAD_REQUEST, codes::BODY_INCOMPLETE, message));
-        };
+        let frame = frame.map_err(|error| broken(&*error.into(), whole.len()))?;
         // Trailers say nothing here.
         let Ok(mut data) = frame.into_data() else {
             continue;
@@ -102,6 +114,25 @@ async fn collect<B: Body>(mut body: Pin<&mut B>, limit: usize) -> Result<Vec<u8>
         }
     }
     Ok(whole)
+}
+
+/// The body ended before it was whole.
+fn broken(error: &(dyn Error + 'static), came: usize) -> Refusal {
+    match BodyError::behind(error) {
+        Some(BodyError::TooSlow) => {
+            let message = format!("the body came too slowly: {came} bytes did");
+            Refusal::new(StatusCode::REQUEST_TIMEOUT, codes::BODY_TOO_SLOW, message)
+        }
+        Some(BodyError::Closing) => {
+            let message = "the server is shutting down";
+            Refusal::new(StatusCode::SERVICE_UNAVAILABLE, codes::SHUTTING_DOWN, message)
+                .hint("no run has begun: send the request again")
+        }
+        _ => {
+            let message = format!("the body broke off after {came} bytes");
+            Refusal::new(StatusCode::BAD_REQUEST, codes::BODY_INCOMPLETE, message)
+        }
+    }
 }
 
 fn too_large(limit: usize) -> Refusal {

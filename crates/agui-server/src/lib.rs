@@ -57,24 +57,32 @@
 //! # Features
 //!
 //! - `axum` (default): `router` and `AgentService::into_router`.
+//! - `server` (default): `Server`, an accept loop with limits and an orderly end.
 #![forbid(unsafe_code)]
 
 #[cfg(feature = "axum")]
 mod axum;
 mod body;
+mod body_error;
 mod capabilities;
 pub mod codes;
 mod input;
 mod log;
+mod panic;
 mod refusal;
 mod run;
+#[cfg(feature = "server")]
+mod server;
 mod service;
 
 #[cfg(feature = "axum")]
 pub use self::axum::router;
 pub use body::ResponseBody;
+pub use body_error::BodyError;
 pub use capabilities::CapabilitiesService;
 pub use refusal::Refusal;
+#[cfg(feature = "server")]
+pub use server::{PeerAddr, RequestBody, Server, ServerLimits};
 pub use service::AgentService;
 
 /// The programs in the README compile.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use agui_types::{ReadError, ReadErrorKind};
 use http::header::{ALLOW, CONTENT_TYPE};
-use http::{HeaderValue, Response, StatusCode};
+use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 use http_body::Body;
 use serde::Serialize;
 use tokio::time::timeout;
@@ -36,7 +36,7 @@ pub struct Refusal {
     #[serde(skip)]
     status: StatusCode,
     #[serde(skip)]
-    allow: Option<&'static str>,
+    headers: Option<Box<HeaderMap>>,
     #[serde(skip)]
     pub(crate) unread: bool,
     code: Cow<'static, str>,
@@ -56,7 +56,7 @@ impl Refusal {
         message: impl Into<Cow<'static, str>>,
     ) -> Self {
         let (code, message) = (code.into(), message.into());
-        Self { status, allow: None, unread: false, code, message, path: None, hint: None }
+        Self { status, headers: None, unread: false, code, message, path: None, hint: None }
     }
 
     /// Names the place in the request's body: a JSON Pointer, `""` for the whole.
@@ -70,6 +70,13 @@ impl Refusal {
     #[must_use]
     pub fn hint(mut self, hint: impl Into<Cow<'static, str>>) -> Self {
         self.hint = Some(hint.into());
+        self
+    }
+
+    /// Adds a header to the answer, such as `Retry-After`.
+    #[must_use]
+    pub fn header(mut self, name: HeaderName, value: HeaderValue) -> Self {
+        self.headers.get_or_insert_default().append(name, value);
         self
     }
 
@@ -96,27 +103,23 @@ impl Refusal {
         serde_json::to_string(&Body { error: self }).unwrap_or_default()
     }
 
-    /// The answer: the status, `Content-Type: application/json`, the body.
+    /// The answer: the status, `Content-Type: application/json`, the headers that were added, the body.
     #[must_use]
     pub fn into_response(self) -> Response<ResponseBody> {
         let mut response = Response::new(ResponseBody::whole(self.to_json()));
         *response.status_mut() = self.status;
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        if let Some(allow) = self.allow {
-            headers.insert(ALLOW, HeaderValue::from_static(allow));
-        }
+        headers.extend(self.headers.into_iter().flat_map(|more| *more));
         response
     }
 
     /// The method is another one than `allow` names.
     pub(crate) fn method(allow: &'static str, hint: &'static str) -> Self {
         let message = format!("only {allow} is answered here");
-        let mut refusal =
-            Self::new(StatusCode::METHOD_NOT_ALLOWED, codes::METHOD_NOT_ALLOWED, message)
-                .hint(hint);
-        refusal.allow = Some(allow);
-        refusal
+        Self::new(StatusCode::METHOD_NOT_ALLOWED, codes::METHOD_NOT_ALLOWED, message)
+            .hint(hint)
+            .header(ALLOW, HeaderValue::from_static(allow))
     }
 }
 

@@ -1,20 +1,20 @@
 //! The events of one run as they go out: checked, and ended whatever happens to the agent.
 
-use std::any::Any;
 use std::borrow::Cow;
 use std::collections::{HashSet, VecDeque};
 use std::error::Error;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::{Context, Poll};
 
-use agui_agent::{Agent, AgentError, EventStream, RunContext};
+use agui_agent::panic::caught;
+use agui_agent::{Agent, AgentError, BoxFuture, EventStream, RunContext};
 use agui_stream::{Boundary, ChunkExpander, Fault, RunState, Verifier, Warning, enforce};
 use agui_types::event::{RunError, RunFinished};
 use agui_types::{CancelledOutcome, Event, Reading, RunAgentInput};
 use agui_wire::{EncodeError, Omission};
+use tokio::time::sleep;
 
-use crate::codes;
 use crate::log::WarningLog;
+use crate::{AgentService, codes};
 
 /// An agent's stream, behind the rules of the protocol.
 ///
@@ -25,6 +25,8 @@ use crate::log::WarningLog;
 pub(crate) struct GuardedRun {
     /// `None` once nothing more can come from it.
     agent: Option<EventStream>,
+    /// Over when the run was cancelled and the agent has had its time to end it.
+    patience: BoxFuture<'static, ()>,
     boundary: Boundary,
     /// Spells chunks out for the verifier; they go out as they came.
     expander: ChunkExpander,
@@ -49,8 +51,14 @@ impl GuardedRun {
     /// Starts a run; the agent is polled with [`poll_event`](Self::poll_event) and dropped with
     /// this.
     pub(crate) fn start(agent: &dyn Agent, input: RunAgentInput, context: RunContext) -> Self {
+        let cancel = context.cancel.clone();
+        let patience = Box::pin(async move {
+            cancel.cancelled_owned().await;
+            sleep(AgentService::PATIENCE).await;
+        });
         let mut run = Self {
             agent: None,
+            patience,
             boundary: Boundary::new(),
             expander: ChunkExpander::new(),
             verifier: Verifier::for_run(input.thread_id.clone(), input.run_id.clone()),
@@ -59,9 +67,9 @@ impl GuardedRun {
             ready: VecDeque::new(),
             warnings: WarningLog::about("the agent's stream"),
         };
-        match catch_unwind(AssertUnwindSafe(|| agent.run(input, context))) {
+        match caught(|| agent.run(input, context)) {
             Ok(stream) => run.agent = Some(stream),
-            Err(panic) => run.fail(panicked(&*panic)),
+            Err(panic) => run.fail(panicked(&panic)),
         }
         run
     }
@@ -75,13 +83,21 @@ impl GuardedRun {
             let Some(agent) = &mut self.agent else {
                 return Poll::Ready(None);
             };
-            match catch_unwind(AssertUnwindSafe(|| agent.as_mut().poll_next(cx))) {
+            match caught(|| agent.as_mut().poll_next(cx)) {
                 Ok(Poll::Pending) => return Poll::Pending,
                 Ok(Poll::Ready(Some(Ok(reading)))) => self.take(reading),
-                Ok(Poll::Ready(Some(Err(error)))) => self.broke_off(&error),
+                Ok(Poll::Ready(Some(Err(error)))) => self.broke_off(error),
                 Ok(Poll::Ready(None)) => self.stopped(),
-                Err(panic) => self.fail(panicked(&*panic)),
+                Err(panic) => self.fail(panicked(&panic)),
             }
+        }
+    }
+
+    /// Ends a run that was cancelled and whose agent takes no notice.
+    pub(crate) fn poll_patience(&mut self, cx: &mut Context<'_>) {
+        if self.agent.is_some() && self.patience.as_mut().poll(cx).is_ready() {
+            tracing::warn!("the agent did not end its cancelled run, which is ended for it");
+            self.cancelled();
         }
     }
 
@@ -140,20 +156,34 @@ impl GuardedRun {
     }
 
     /// The agent's stream yielded an error.
-    fn broke_off(&mut self, error: &AgentError) {
-        let (class, detail) = (error.class(), detail(error));
-        tracing::error!(class, detail, "the agent's stream broke off");
-        match (error, self.verifier.run()) {
-            // P-11: a run that was stopped on purpose did not fail.
-            (AgentError::Cancelled, RunState::Active { thread_id, run_id }) => {
-                self.ready.extend(self.closing_events());
-                let cancelled =
-                    RunFinished::new(thread_id, run_id).outcome(CancelledOutcome::new());
-                self.ready.push_back(cancelled.into());
-                self.drop_agent();
-            }
-            _ => self.fail(Failure { code: codes::AGENT_FAILED, message: sentence(error) }),
+    fn broke_off(&mut self, error: AgentError) {
+        let cancelled = matches!(error, AgentError::Cancelled);
+        // What is behind the error may be of anybody's making, and panic.
+        let said = caught(|| {
+            let (class, detail) = (error.class(), detail(&error));
+            tracing::error!(class, detail, "the agent's stream broke off");
+            sentence(&error)
+        });
+        if let Err(panic) = caught(|| drop(error)) {
+            tracing::error!(panic, "the agent's error panicked while it was dropped");
         }
+        match said {
+            _ if cancelled => self.cancelled(),
+            Ok(message) => self.fail(Failure { code: codes::AGENT_FAILED, message }),
+            Err(panic) => self.fail(panicked(&panic)),
+        }
+    }
+
+    /// P-11: a run that was stopped on purpose did not fail.
+    fn cancelled(&mut self) {
+        let RunState::Active { thread_id, run_id } = self.verifier.run() else {
+            let message = "the run was cancelled before it had begun".into();
+            return self.fail(Failure { code: codes::CANCELLED, message });
+        };
+        let finished = RunFinished::new(thread_id, run_id).outcome(CancelledOutcome::new());
+        self.ready.extend(self.closing_events());
+        self.ready.push_back(finished.into());
+        self.drop_agent();
     }
 
     /// Ends the run, unless it has ended already: a run has one terminal event.
@@ -199,8 +229,7 @@ impl GuardedRun {
 
     fn drop_agent(&mut self) {
         let agent = self.agent.take();
-        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(agent))) {
-            let panic = panic_text(&*panic);
+        if let Err(panic) = caught(|| drop(agent)) {
             tracing::error!(panic, "the agent's stream panicked while it was dropped");
         }
     }
@@ -243,8 +272,8 @@ fn item(event: &Event) -> Option<(Edge, Item)> {
     Some((edge, (kind, id.to_owned())))
 }
 
-fn panicked(panic: &(dyn Any + Send)) -> Failure {
-    tracing::error!(panic = panic_text(panic), "the agent's stream panicked");
+fn panicked(panic: &str) -> Failure {
+    tracing::error!(panic, "the agent's stream panicked");
     Failure { code: codes::AGENT_PANIC, message: "the agent panicked".into() }
 }
 
@@ -252,11 +281,6 @@ fn rule_broken(fault: &Fault) -> Failure {
     tracing::error!(%fault, fix = %fault.fix, "the agent broke a rule of the protocol");
     let message = format!("the agent broke a rule of the protocol: {fault}").into();
     Failure { code: codes::RULE_BROKEN, message }
-}
-
-fn panic_text(panic: &(dyn Any + Send)) -> &str {
-    let text = panic.downcast_ref::<&str>().copied();
-    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("(no text)")
 }
 
 /// What whoever started the run is told about an error. What a remote agent answers is passed on

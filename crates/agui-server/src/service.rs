@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use agui_agent::{Agent, BoxFuture, CancellationToken, RunContext};
+use agui_agent::{Agent, BoxError, BoxFuture, CancellationToken, RunContext};
 use agui_wire::{WireForm, negotiate};
-use http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE, EXPECT};
+use http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE, EXPECT, VARY};
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Response};
 use http_body::Body;
 use tower_service::Service;
@@ -22,8 +22,8 @@ use crate::{CapabilitiesService, ResponseBody, input};
 /// neither path nor host: mount it where the agent should be found. See the [crate](crate) for what
 /// it answers, and [`codes`](crate::codes) for what it refuses.
 ///
-/// Nothing here limits how many runs go on at once, how long one may take, or how slowly a client
-/// may send its body: wrap the service in the layers of `tower` that do.
+/// Nothing here limits how many clients there are or how slowly they send and read: `Server` does. How
+/// many runs go on at once and how long one may take is for the layers of `tower`.
 #[derive(Clone)]
 pub struct AgentService {
     agent: Arc<dyn Agent>,
@@ -40,6 +40,9 @@ impl AgentService {
     /// The largest request body in bytes, 10 MiB, unless [`body_limit`](Self::body_limit) says
     /// otherwise.
     pub const BODY_LIMIT: usize = 10 * 1024 * 1024;
+
+    /// How long an agent whose run was cancelled may take to end it: 5 seconds.
+    pub const PATIENCE: Duration = Duration::from_secs(5);
 
     /// Serves an agent: a closure, a remote agent, an `Arc` of one.
     #[must_use]
@@ -72,6 +75,9 @@ impl AgentService {
     /// Cancels the runs with this token, such as when the server is to stop: those that are going on
     /// end with the outcome `cancelled` (P-11), those that begin later do so at once. Default: nothing
     /// cancels them.
+    ///
+    /// An agent that takes no notice for [`PATIENCE`](Self::PATIENCE) is dropped, and its run ends
+    /// the same; where it had not begun, with `RUN_ERROR` and [`CANCELLED`](crate::codes::CANCELLED).
     #[must_use]
     pub fn cancel_with(mut self, cancel: CancellationToken) -> Self {
         self.cancel = cancel;
@@ -87,6 +93,7 @@ impl AgentService {
     async fn answer<B>(self, request: Request<B>) -> Response<ResponseBody>
     where
         B: Body + Send + 'static,
+        B::Error: Into<BoxError>,
     {
         let (head, body) = request.into_parts();
         let mut body = Box::pin(body);
@@ -103,6 +110,7 @@ impl AgentService {
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(form.media_type()));
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, no-transform"));
+        headers.insert(VARY, HeaderValue::from_static("accept"));
         // Some proxies hold a stream back unless told not to.
         let buffering = HeaderName::from_static("x-accel-buffering");
         headers.insert(buffering, HeaderValue::from_static("no"));
@@ -114,7 +122,7 @@ impl<B> Service<Request<B>> for AgentService
 where
     B: Body + Send + 'static,
     B::Data: Send,
-    B::Error: Send,
+    B::Error: Into<BoxError>,
 {
     type Response = Response<ResponseBody>;
     type Error = Infallible;

@@ -5,6 +5,7 @@ mod common;
 use std::io;
 use std::sync::mpsc;
 use std::task::Poll;
+use std::time::Duration;
 
 use agui_agent::{Agent, AgentError, AgentResult, CancellationToken, EventStream, Run};
 use agui_server::{AgentService, codes};
@@ -177,7 +178,7 @@ async fn p11_an_agent_that_was_cancelled_ends_as_cancelled() {
     // Before the run began there is nothing to finish.
     let events =
         answer(then(vec![], || Box::pin(stream::iter([Err(AgentError::Cancelled)])))).await;
-    assert_eq!(events, [run_error(codes::AGENT_FAILED, "the run was cancelled")]);
+    assert_eq!(events, [run_error(codes::CANCELLED, "the run was cancelled before it had begun")]);
 }
 
 #[tokio::test]
@@ -332,4 +333,82 @@ async fn p11_runs_end_as_cancelled_with_the_token_they_are_served_with() {
     let body = body_text(later).await;
     assert_eq!(types(&body), ["RUN_STARTED", "RUN_FINISHED"]);
     assert_eq!(events(&body)[1]["outcome"], json!({"type": "cancelled"}));
+}
+
+#[tokio::test(start_paused = true)]
+async fn p11_an_agent_that_takes_no_notice_of_its_cancellation_is_ended() {
+    let deaf = |events: Vec<Event>| then(events, || Box::pin(stream::pending()));
+    // P-1: there is no outcome of a run that never began.
+    let unbegun = vec![run_error(codes::CANCELLED, "the run was cancelled before it had begun")];
+    let begun = vec![
+        wire(started()),
+        wire(text_start("m")),
+        json!({"type": "TEXT_MESSAGE_END", "messageId": "m"}),
+        json!({
+            "type": "RUN_FINISHED", "threadId": "t", "runId": "r", "outcome": {"type": "cancelled"}
+        }),
+    ];
+    for (emitted, expected) in [(vec![], unbegun), (vec![started(), text_start("m")], begun)] {
+        let cancel = CancellationToken::new();
+        let service = AgentService::new(deaf(emitted)).keep_alive(None).cancel_with(cancel.clone());
+        let response = service.oneshot(post(INPUT)).await.unwrap();
+        let began = tokio::time::Instant::now();
+        let cancelling = async {
+            tokio::time::sleep(Duration::from_secs(60)).await;
+            cancel.cancel();
+        };
+        let (body, ()) = tokio::join!(body_text(response), cancelling);
+        assert_eq!(events(&body), expected);
+        assert_eq!(began.elapsed(), Duration::from_secs(60) + AgentService::PATIENCE);
+    }
+
+    // One that talks on is heard no longer either.
+    let chatter = then(vec![started()], || {
+        Box::pin(stream::repeat_with(|| Ok(custom("a").into())).then(async |event| {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            event
+        }))
+    });
+    let cancel = CancellationToken::new();
+    cancel.cancel();
+    let response = AgentService::new(chatter).cancel_with(cancel).oneshot(post(INPUT)).await;
+    let body = body_text(response.unwrap()).await;
+    let (first, last) = (&events(&body)[0], events(&body).pop().unwrap());
+    assert_eq!((first, &last["outcome"]), (&wire(started()), &json!({"type": "cancelled"})));
+}
+
+#[tokio::test]
+async fn an_error_that_panics_ends_the_run_all_the_same() {
+    /// Panics while it is read, or while it is dropped.
+    #[derive(Debug)]
+    struct Bomb {
+        read: bool,
+    }
+    impl std::fmt::Display for Bomb {
+        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            assert!(!self.read, "read");
+            f.write_str("gone")
+        }
+    }
+    impl Drop for Bomb {
+        fn drop(&mut self) {
+            assert!(self.read, "dropped");
+        }
+    }
+    impl std::error::Error for Bomb {}
+
+    let fails = async |read| {
+        let error = move || AgentError::Transport { source: Bomb { read }.into() };
+        answer(fails(error)).await.pop().unwrap()
+    };
+    assert_eq!(fails(true).await, run_error(codes::AGENT_PANIC, "the agent panicked"));
+    let failed = run_error(codes::AGENT_FAILED, "the connection to the agent failed");
+    assert_eq!(fails(false).await, failed);
+
+    // What a panic carries panics as well, when it is dropped.
+    let agent = then(vec![started()], || {
+        Box::pin(stream::poll_fn(|_| std::panic::panic_any(Bomb { read: false })))
+    });
+    let last = answer(agent).await.pop().unwrap();
+    assert_eq!(last, run_error(codes::AGENT_PANIC, "the agent panicked"));
 }

@@ -12,11 +12,12 @@ use agui_agent::{Agent, AgentExt, HttpAgent, Run, RunContext};
 use agui_server::{AgentService, Refusal, codes, router};
 use agui_types::{AgentCapabilities, FromJson, RunAgentInput};
 use axum::Router;
+use common::client::Client;
 use common::{INPUT, Item, custom, emits, finished, raw, started, text, types};
 use futures_util::{StreamExt, stream};
 use http::StatusCode;
 use serde_json::Value;
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, DuplexStream, duplex};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
@@ -46,96 +47,6 @@ impl Drop for Server {
     }
 }
 
-/// One connection, byte for byte.
-struct Client<S> {
-    socket: S,
-    received: Vec<u8>,
-    lingering: bool,
-}
-
-impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
-    fn new(socket: S) -> Self {
-        Self { socket, received: Vec::new(), lingering: false }
-    }
-
-    async fn send(&mut self, bytes: impl AsRef<[u8]>) {
-        self.socket.write_all(bytes.as_ref()).await.unwrap();
-    }
-
-    async fn post(&mut self, body: &str) {
-        let length = body.len();
-        self.send(format!(
-            "POST / HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n\
-             content-length: {length}\r\n\r\n{body}"
-        ))
-        .await;
-    }
-
-    /// Reads up to and with `end`; `None` where the connection ends first.
-    async fn until(&mut self, end: &str) -> Option<String> {
-        loop {
-            let end = end.as_bytes();
-            if let Some(at) = self.received.windows(end.len()).position(|bytes| bytes == end) {
-                let text = self.received.drain(..at + end.len()).collect();
-                return Some(String::from_utf8(text).unwrap());
-            }
-            if self.socket.read_buf(&mut self.received).await.unwrap() == 0 {
-                return None;
-            }
-        }
-    }
-
-    async fn head(&mut self) -> String {
-        self.until("\r\n\r\n").await.expect("a head")
-    }
-
-    /// The next chunk of a chunked body; `None` at its end.
-    async fn chunk(&mut self) -> Option<String> {
-        let length = self.until("\r\n").await.expect("a chunk");
-        let length = usize::from_str_radix(length.trim_end(), 16).unwrap();
-        let mut chunk = self.exactly(length + 2).await;
-        chunk.truncate(length);
-        (length > 0).then_some(chunk)
-    }
-
-    async fn stream(&mut self) -> String {
-        let mut body = String::new();
-        while let Some(chunk) = self.chunk().await {
-            body.push_str(&chunk);
-        }
-        body
-    }
-
-    /// The status and body of a refusal.
-    async fn refusal(&mut self) -> (String, Value) {
-        let head = self.head().await;
-        assert!(head.contains("\r\ncontent-type: application/json\r\n"), "{head}");
-        let status = head.split(' ').nth(1).unwrap().to_owned();
-        let body = match head.lines().find_map(|line| line.strip_prefix("content-length: ")) {
-            Some(length) => self.exactly(length.parse().unwrap()).await,
-            None => self.chunk().await.unwrap(),
-        };
-        if head.contains("\r\ntransfer-encoding: chunked\r\n") {
-            self.lingering = true;
-        }
-        (status, serde_json::from_str(&body).unwrap())
-    }
-
-    /// The end of a refusal that came while the body was still on its way.
-    async fn refusal_ends(&mut self) {
-        if std::mem::take(&mut self.lingering) {
-            assert_eq!(self.chunk().await, None);
-        }
-    }
-
-    async fn exactly(&mut self, length: usize) -> String {
-        while self.received.len() < length {
-            assert_ne!(self.socket.read_buf(&mut self.received).await.unwrap(), 0, "cut off");
-        }
-        String::from_utf8(self.received.drain(..length).collect()).unwrap()
-    }
-}
-
 async fn greeter(run: Run) -> agui_agent::AgentResult {
     run.say("Hello!").await?;
     Ok(())
@@ -153,6 +64,7 @@ async fn a_run_over_a_connection_that_stays_open_for_the_next() {
             "content-type: text/event-stream",
             "cache-control: no-cache, no-transform",
             "x-accel-buffering: no",
+            "vary: accept",
             "transfer-encoding: chunked",
         ] {
             assert!(head.lines().any(|line| line == header), "{header} in {head}");

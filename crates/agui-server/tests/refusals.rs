@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use agui_agent::{Agent, AgentExt};
-use agui_server::{AgentService, codes};
+use agui_agent::{Agent, AgentExt, BoxError};
+use agui_server::{AgentService, BodyError, codes};
 use agui_types::AgentCapabilities;
 use agui_types::json::MAX_DEPTH;
 use bytes::Bytes;
@@ -28,7 +28,7 @@ async fn refused<B>(
     request: Request<B>,
 ) -> (StatusCode, Value)
 where
-    B: Body<Error: Send, Data: Send> + Send + 'static,
+    B: Body<Error: Into<BoxError>, Data: Send> + Send + 'static,
 {
     let runs = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&runs);
@@ -38,7 +38,7 @@ where
     });
     let response = service(AgentService::new(agent)).oneshot(request).await.unwrap();
     let status = response.status();
-    assert!(status.is_client_error(), "{status}");
+    assert!(status.is_client_error() || status.is_server_error(), "{status}");
     assert_eq!(response.headers()["content-type"], "application/json");
     assert_eq!(response.headers().get("allow").is_some(), status == 405);
     let body = serde_json::from_str(&body_text(response).await).unwrap();
@@ -162,6 +162,14 @@ async fn t10_a_body_that_is_no_utf_8_is_refused_naming_the_byte() {
     let message = "the body is not UTF-8 at byte 1";
     let expected = hinted(400, codes::INVALID_UTF8, message, "JSON travels as UTF-8");
     assert_eq!(refused_body(&b"\"\xc3"[..]).await, expected);
+}
+
+#[tokio::test]
+async fn a_byte_order_mark_is_named() {
+    let message = "the body is not JSON: a byte order mark (EF BB BF) stands at its beginning";
+    let hint = "send the JSON as UTF-8 without a byte order mark";
+    let expected = hinted(400, codes::INVALID_JSON, message, hint);
+    assert_eq!(refused_body(format!("\u{feff}{INPUT}")).await, expected);
 }
 
 #[tokio::test]
@@ -339,6 +347,27 @@ async fn a_body_that_breaks_off_starts_no_run() {
     let request = Request::post("/").header("content-type", "application/json").body(body).unwrap();
     let expected = error(400, codes::BODY_INCOMPLETE, "the body broke off after 5 bytes");
     assert_eq!(refused(|service| service, request).await, expected);
+}
+
+#[tokio::test]
+async fn a_body_that_its_server_ends_is_answered_with_the_reason() {
+    #[derive(Debug, thiserror::Error)]
+    #[error("wrapped")]
+    struct Wrapped(#[source] BodyError);
+
+    let request = |error: BodyError| {
+        let frames = [Ok(Frame::data(Bytes::from_static(b"{\"thr"))), Err(Wrapped(error))];
+        let body = StreamBody::new(stream::iter(frames));
+        Request::post("/").header("content-type", "application/json").body(body).unwrap()
+    };
+    let slow = error(408, codes::BODY_TOO_SLOW, "the body came too slowly: 5 bytes did");
+    assert_eq!(refused(|service| service, request(BodyError::TooSlow)).await, slow);
+    let hint = "no run has begun: send the request again";
+    let closing = hinted(503, codes::SHUTTING_DOWN, "the server is shutting down", hint);
+    assert_eq!(refused(|service| service, request(BodyError::Closing)).await, closing);
+    let broken = error(400, codes::BODY_INCOMPLETE, "the body broke off after 5 bytes");
+    let cause = BodyError::Broken("reset".into());
+    assert_eq!(refused(|service| service, request(cause)).await, broken);
 }
 
 #[tokio::test]

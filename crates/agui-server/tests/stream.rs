@@ -67,6 +67,7 @@ async fn t12_the_head_of_a_run() {
         [
             ("cache-control", "no-cache, no-transform"),
             ("content-type", "text/event-stream"),
+            ("vary", "accept"),
             ("x-accel-buffering", "no"),
         ]
     );

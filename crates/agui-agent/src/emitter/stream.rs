@@ -1,7 +1,6 @@
 //! The stream of a local agent: drives its future and ends its run whatever happens to it.
 
 use std::future::Future;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -12,6 +11,7 @@ use tokio_util::sync::WaitForCancellationFutureOwned;
 
 use super::Run;
 use super::channel::{Channel, End};
+use crate::panic::caught;
 use crate::{AgentError, AgentResult, BoxError, RunContext, RunFailure};
 
 /// The `code` of the `RUN_ERROR` that a panicking agent's run ends with. The panic's own text goes
@@ -33,11 +33,10 @@ where
     let channel = Arc::new(Channel::new(&input));
     let run = Run::new(input, Arc::clone(&channel), context.cancel.clone());
     // The part of the agent before its first await may panic as well.
-    let future = catch_unwind(AssertUnwindSafe(|| agent(run)));
-    let future = match future {
+    let future = match caught(|| agent(run)) {
         Ok(future) => Some(Box::pin(future)),
         Err(panic) => {
-            channel.end(panicked(&*panic));
+            channel.end(panicked(&panic));
             None
         }
     };
@@ -84,11 +83,11 @@ impl<Fut: Future<Output = AgentResult>> RunStream<Fut> {
         let Some(future) = &mut self.future else {
             return Poll::Ready(End::Returned);
         };
-        match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx))) {
+        match caught(|| future.as_mut().poll(cx)) {
             Ok(Poll::Pending) => Poll::Pending,
             Ok(Poll::Ready(Ok(()))) => Poll::Ready(End::Returned),
-            Ok(Poll::Ready(Err(error))) => Poll::Ready(failed(&error)),
-            Err(panic) => Poll::Ready(panicked(&*panic)),
+            Ok(Poll::Ready(Err(error))) => Poll::Ready(failed(error)),
+            Err(panic) => Poll::Ready(panicked(&panic)),
         }
     }
 }
@@ -96,8 +95,8 @@ impl<Fut: Future<Output = AgentResult>> RunStream<Fut> {
 impl<Fut> RunStream<Fut> {
     fn drop_agent(&mut self) {
         let future = self.future.take();
-        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(future))) {
-            tracing::error!(panic = panic_text(&*panic), "the agent panicked while it was dropped");
+        if let Err(panic) = caught(|| drop(future)) {
+            tracing::error!(panic, "the agent panicked while it was dropped");
         }
     }
 }
@@ -109,18 +108,20 @@ impl<Fut> Drop for RunStream<Fut> {
     }
 }
 
-fn failed(error: &BoxError) -> End {
-    let code = error.downcast_ref::<RunFailure>().and_then(|failure| failure.code.clone());
-    tracing::error!(error = &**error as &dyn std::error::Error, code, "the agent failed");
-    End::Failed { message: error.to_string(), code }
+fn failed(error: BoxError) -> End {
+    // Reading an error, logging it and dropping it run code of its author's.
+    let end = caught(|| {
+        let code = error.downcast_ref::<RunFailure>().and_then(|failure| failure.code.clone());
+        tracing::error!(error = &*error as &dyn std::error::Error, code, "the agent failed");
+        End::Failed { message: error.to_string(), code }
+    });
+    if let Err(panic) = caught(|| drop(error)) {
+        tracing::error!(panic, "the agent's error panicked while it was dropped");
+    }
+    end.unwrap_or_else(|panic| panicked(&panic))
 }
 
-fn panicked(panic: &(dyn std::any::Any + Send)) -> End {
-    tracing::error!(panic = panic_text(panic), "the agent panicked");
+fn panicked(panic: &str) -> End {
+    tracing::error!(panic, "the agent panicked");
     End::Failed { message: "the agent panicked".into(), code: Some(AGENT_PANIC.into()) }
-}
-
-fn panic_text(panic: &(dyn std::any::Any + Send)) -> &str {
-    let text = panic.downcast_ref::<&str>().copied();
-    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("(no text)")
 }

@@ -1,5 +1,6 @@
 //! `result`, `error` and `slow`: how a run ends, and how long that can take.
 
+use std::num::IntErrorKind;
 use std::time::Duration;
 
 use agui_agent::{AgentResult, Run, RunFailure};
@@ -42,7 +43,11 @@ pub(super) async fn error(run: &Run) -> AgentResult {
 
 /// Says a word a second.
 pub(super) async fn slow(run: &Run, seconds: Option<&str>) -> AgentResult {
-    let seconds = seconds.and_then(|seconds| seconds.parse().ok()).unwrap_or(SECONDS);
+    let seconds = seconds.map_or(SECONDS, |text| match text.parse::<u64>() {
+        Ok(seconds) => seconds,
+        Err(error) if *error.kind() == IntErrorKind::PosOverflow => MOST_SECONDS,
+        Err(_) => SECONDS,
+    });
     let mut message = run.text().await?;
     for second in 1..=seconds.min(MOST_SECONDS) {
         message.push(format!("{second} ")).await?;

@@ -1,5 +1,6 @@
 //! `agui serve`: the demo agent over HTTP, and a page to talk to it.
 
+mod host;
 mod origin;
 mod page;
 mod routes;
@@ -7,23 +8,23 @@ mod routes;
 use std::io::{self, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::process::ExitCode;
-use std::time::Duration;
 
 use agui_agent::CancellationToken;
-use axum::serve::ListenerExt;
+use agui_server::{Server, ServerLimits};
 use tokio::net::TcpListener;
 
 use crate::args::ServeArgs;
 use crate::failure::Failure;
 use crate::signals::Signals;
+use host::Hosts;
 use origin::Origins;
-
-/// How long the clients have to take the end of their runs, once the server is to stop.
-const GRACE: Duration = Duration::from_secs(10);
 
 /// Serves until a signal ends it.
 pub(crate) fn serve(args: &ServeArgs) -> Result<ExitCode, Failure> {
     let origins = Origins::new(&args.allow_origin)?;
+    let hosts = Hosts::new(args.listen.ip(), &args.allow_host)?;
+    let mut limits = ServerLimits::default();
+    limits.connections = within_open_files(args.max_connections);
     let runtime = tokio::runtime::Runtime::new()
         .map_err(|error| Failure::new("the program's threads cannot be started").because(error))?;
     runtime.block_on(async {
@@ -33,19 +34,45 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<ExitCode, Failure> {
             .map_err(|error| Failure::new("the listening address is unknown").because(error))?;
         let shutdown = CancellationToken::new();
         let mut signals = Signals::new().map_err(Failure::no_signals)?;
-        let app = routes::router(origins, args.keep_alive, shutdown.clone());
+        let app = routes::router(hosts, origins, args.keep_alive, shutdown.clone());
         announce(address);
 
-        let server = axum::serve(listener.tap_io(send_at_once), app)
-            .with_graceful_shutdown(shutdown.clone().cancelled_owned());
+        let server = Server::new(listener).limits(limits).shutdown_with(shutdown.clone());
         tokio::select! {
-            served = server => {
-                served.map_err(|error| Failure::new("the server failed").because(error))?;
+            cut_off = server.serve(app) => {
+                if cut_off > 0 {
+                    tracing::warn!(cut_off, "some clients did not take the end of their answers");
+                }
                 Ok(ExitCode::SUCCESS)
             }
-            code = stop(async || signals.next().await, shutdown) => Ok(code),
+            code = stop(&mut signals, &shutdown) => Ok(code.into()),
         }
     })
+}
+
+/// Waits for a signal and has everything end; another signal gives the code to exit with at once.
+async fn stop(signals: &mut Signals, shutdown: &CancellationToken) -> u8 {
+    signals.next().await;
+    tracing::info!("stopping: runs are cancelled");
+    shutdown.cancel();
+    signals.next().await
+}
+
+/// As many connections as the system lets the program have, and no more than asked for.
+fn within_open_files(asked: usize) -> usize {
+    /// What the program has open beside its connections, and some air.
+    const OTHERS: usize = 24;
+    let limits = std::fs::read_to_string("/proc/self/limits").unwrap_or_default();
+    let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"));
+    let Some(files) = line.and_then(|line| line.split_whitespace().next()?.parse().ok()) else {
+        // Another system, or no limit.
+        return asked;
+    };
+    let connections = asked.min(usize::saturating_sub(files, OTHERS).max(1));
+    if connections < asked {
+        tracing::warn!(connections, files, "the limit of open files allows fewer connections");
+    }
+    connections
 }
 
 async fn listen(address: SocketAddr) -> Result<TcpListener, Failure> {
@@ -68,13 +95,6 @@ async fn listen(address: SocketAddr) -> Result<TcpListener, Failure> {
     })
 }
 
-/// Small events are not held back to be sent together.
-fn send_at_once(connection: &mut tokio::net::TcpStream) {
-    if let Err(error) = connection.set_nodelay(true) {
-        tracing::debug!(%error, "TCP_NODELAY cannot be set");
-    }
-}
-
 fn announce(address: SocketAddr) {
     // An address that stands for all of them is no place a browser can go to.
     let local = match address.ip() {
@@ -91,47 +111,4 @@ fn announce(address: SocketAddr) {
         demo = routes::DEMO,
     );
     let _ = io::stderr().write_all(text.as_bytes());
-}
-
-/// Waits for a signal, has everything end, and gives an exit code where it does not end in time.
-async fn stop(mut signal: impl AsyncFnMut() -> u8, shutdown: CancellationToken) -> ExitCode {
-    signal().await;
-    tracing::info!("stopping: runs are cancelled");
-    shutdown.cancel();
-    tokio::select! {
-        code = signal() => code.into(),
-        () = tokio::time::sleep(GRACE) => {
-            tracing::warn!("some clients did not take the end of their runs");
-            ExitCode::SUCCESS
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use tokio::time::Instant;
-
-    #[tokio::test(start_paused = true)]
-    async fn clients_have_ten_seconds_to_take_the_end_of_their_runs() {
-        let (began, shutdown) = (Instant::now(), CancellationToken::new());
-        let mut signals = 0;
-        let signal = async || {
-            signals += 1;
-            if signals > 1 {
-                std::future::pending::<()>().await;
-            }
-            128 + 15
-        };
-        assert_eq!(stop(signal, shutdown.clone()).await, ExitCode::SUCCESS);
-        assert!(shutdown.is_cancelled());
-        assert_eq!(began.elapsed(), Duration::from_secs(10));
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_second_signal_waits_for_nobody() {
-        let began = Instant::now();
-        let code = stop(async || 128 + 2, CancellationToken::new()).await;
-        assert_eq!((code, began.elapsed()), (ExitCode::from(130), Duration::ZERO));
-    }
 }

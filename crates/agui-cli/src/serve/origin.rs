@@ -15,7 +15,7 @@ impl Origins {
         let origins = named.iter().map(|name| {
             let authority = authority(name.as_bytes()).map(|authority| authority.to_string());
             let origin = authority.filter(|authority| name.ends_with(&format!("://{authority}")));
-            let value = origin.and_then(|_| HeaderValue::from_str(&name.to_ascii_lowercase()).ok());
+            let value = origin.and_then(|_| HeaderValue::from_str(&as_sent(name)).ok());
             value.ok_or_else(|| {
                 Failure::usage(format!("{name:?} is no web origin"))
                     .hint("give scheme, host and port alone: --allow-origin https://app.example")
@@ -30,12 +30,22 @@ impl Origins {
     }
 }
 
+/// An origin as browsers send it: in small letters, without the port that its scheme has anyway.
+fn as_sent(origin: &str) -> String {
+    let origin = origin.to_ascii_lowercase();
+    let port = if origin.starts_with("https:") { ":443" } else { ":80" };
+    origin.strip_suffix(port).map(str::to_owned).unwrap_or(origin)
+}
+
 /// Host and port of an origin; `None` where it is none, such as `null`.
 fn authority(origin: &[u8]) -> Option<Authority> {
     let uri = Uri::try_from(origin).ok()?.into_parts();
     let web = uri.scheme.is_some_and(|scheme| scheme == Scheme::HTTP || scheme == Scheme::HTTPS);
     let authority = uri.authority.filter(|authority| !authority.as_str().contains('@'))?;
-    web.then_some(authority)
+    // A colon announces a port.
+    let port = authority.as_str().strip_prefix(authority.host())?;
+    let whole = port.is_empty() || authority.port_u16().is_some() && !port.contains('+');
+    (web && whole && !authority.host().is_empty()).then_some(authority)
 }
 
 fn is_loopback(authority: &Authority) -> bool {
@@ -67,9 +77,14 @@ mod tests {
     fn other_pages_are_let_in_where_they_are_named() {
         assert!(allowed(&["https://app.example"], "https://app.example"));
         assert!(allowed(&["https://a.example", "http://App.example:81"], "http://app.example:81"));
+        assert!(allowed(&["https://app.example:443"], "https://app.example"));
+        assert!(allowed(&["http://app.example:80"], "http://app.example"));
+        assert!(!allowed(&["http://app.example:443"], "http://app.example"));
         for origin in [
             "https://app.example",
             "null",
+            "http://localhost:",
+            "http://localhost:99999",
             "http://localhost.evil.example",
             "http://evil.example/http://localhost",
             "http://localhost@evil.example",
@@ -89,9 +104,18 @@ mod tests {
 
     #[test]
     fn what_no_browser_sends_is_refused() {
-        for name in
-            ["*", "app.example", "https://app.example/", "https://app.example/path", "null", ""]
-        {
+        for name in [
+            "*",
+            "app.example",
+            "https://app.example/",
+            "https://app.example/path",
+            "https://app.example:",
+            "https://app.example:65536",
+            "https://app.example:+1",
+            "https://:80",
+            "null",
+            "",
+        ] {
             let refused = Origins::new(&[name.into()]).unwrap_err();
             assert!(refused.to_string().contains("no web origin"), "{name}");
         }

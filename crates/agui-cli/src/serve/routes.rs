@@ -8,7 +8,7 @@ use agui_agent::{Agent, CancellationToken};
 use agui_server::{AgentService, Refusal};
 use agui_types::AgentCapabilities;
 use axum::Router;
-use axum::extract::{Path, Request};
+use axum::extract::Request;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderValue, Method, StatusCode, Uri};
 use axum::middleware::{self, Next};
@@ -17,6 +17,7 @@ use axum::routing::{any, get};
 use serde::Serialize;
 use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
 
+use super::host::{self, Hosts};
 use super::origin::Origins;
 use super::page::page;
 use crate::demo;
@@ -29,6 +30,7 @@ const PREFLIGHT: Duration = Duration::from_secs(600);
 
 /// Everything that is served. Once `shutdown` is cancelled, so are the runs.
 pub(super) fn router(
+    hosts: Hosts,
     origins: Origins,
     keep_alive: Duration,
     shutdown: CancellationToken,
@@ -46,6 +48,7 @@ pub(super) fn router(
         .fallback(nothing_here)
         .method_not_allowed_fallback(only_get)
         .layer(cors(origins))
+        .layer(middleware::from_fn_with_state(hosts, host::guard))
         .layer(middleware::from_fn(log))
 }
 
@@ -67,7 +70,9 @@ fn as_json<T: Serialize>(value: &T) -> impl IntoResponse + use<T> {
     ([(CONTENT_TYPE, "application/json")], text)
 }
 
-async fn unknown_agent(Path(agent): Path<String>) -> Refusal {
+async fn unknown_agent(uri: Uri) -> Refusal {
+    // As it was sent: what is percent-encoded need not be text.
+    let agent = uri.path().split('/').nth(2).unwrap_or_default();
     let message = format!("there is no agent {agent:?} here");
     Refusal::new(StatusCode::NOT_FOUND, "UNKNOWN_AGENT", message)
         .hint("GET /agents lists the agents")

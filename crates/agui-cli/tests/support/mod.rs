@@ -103,8 +103,20 @@ pub(crate) struct Server {
 
 impl Server {
     pub(crate) fn start(args: &[&str]) -> Self {
-        let mut child =
-            agui(&[&["serve", "--listen", "127.0.0.1:0"], args].concat()).spawn().unwrap();
+        Self::of(agui(&[&["serve", "--listen", "127.0.0.1:0"], args].concat()))
+    }
+
+    /// Has a shell script, whose arguments are the command, start it.
+    pub(crate) fn start_with(script: &str, args: &[&str]) -> Self {
+        let command = [env!("CARGO_BIN_EXE_agui"), "serve", "--listen", "127.0.0.1:0"];
+        let mut shell = Command::new("sh");
+        shell.args(["-c", script, "sh"]).args(command).args(args);
+        shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        Self::of(shell)
+    }
+
+    fn of(mut command: Command) -> Self {
+        let mut child = command.spawn().unwrap();
         let (lines, stderr) = channel();
         let from = BufReader::new(child.stderr.take().unwrap());
         let reader = std::thread::spawn(move || {
@@ -112,8 +124,12 @@ impl Server {
                 let _ = lines.send(line);
             }
         });
-        let first = stderr.recv().expect("it ended before it listened");
-        let address = first.strip_prefix("listening on http://").expect(&first).to_owned();
+        let address = loop {
+            let line = stderr.recv().expect("it ended before it listened");
+            if let Some(address) = line.strip_prefix("listening on http://") {
+                break address.to_owned();
+            }
+        };
         let demo = format!("http://{address}/agents/demo");
         Self { child, address, demo, stderr, reader: Some(reader) }
     }

@@ -1,6 +1,8 @@
 //! What the tests of the service share: agents that emit anything, requests, answers, a log.
 #![allow(dead_code, unreachable_pub)]
 
+pub mod client;
+
 use std::io::Write;
 use std::sync::{Arc, Mutex};
 
