@@ -9,6 +9,8 @@ mod ending;
 mod enforce;
 pub mod fold;
 mod frame;
+#[doc(hidden)]
+pub mod fuzzing;
 mod input;
 #[cfg(feature = "legacy")]
 pub mod legacy;
