@@ -22,11 +22,12 @@ export async function startJudge() {
     /**
      * Plays a thread through both clients.
      *
+     * @param {object} other what our client is sent, where it is to be something else
      * @returns {Promise<{verdict: "same" | "explained" | "different", differences: string[]}>}
      *   whether they agree, do so but for known deviations, or do not
      */
-    async judge(thread) {
-      const found = await ours.play(thread);
+    async judge(thread, other = thread) {
+      const found = await ours.play(other);
       if ((await differences(thread, found, [])).length === 0) {
         return { verdict: "same", differences: [] };
       }
