@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use agui_stream::{Fault, Pipeline, Warning};
+use agui_stream::{Class, Fault, Pipeline, Warning};
 use agui_types::{Event, RunAgentInput};
 use futures_core::Stream;
 
@@ -51,6 +51,16 @@ impl DeliveryError {
         match self {
             Self::Agent(error) => error.class(),
             Self::Fault(fault) => fault.class.as_str(),
+        }
+    }
+
+    /// Whether the stream was cut off: by its connection, inside a frame, or before the run said how
+    /// it ended (T-9, C-15). Nothing in it was wrong until then.
+    #[must_use]
+    pub fn is_cut_off(&self) -> bool {
+        match self {
+            Self::Agent(error) => error.is_cut_off(),
+            Self::Fault(fault) => fault.class == Class::Truncated,
         }
     }
 

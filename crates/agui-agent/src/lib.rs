@@ -33,6 +33,10 @@ mod http;
 #[doc(hidden)]
 pub mod panic;
 mod position;
+#[cfg(any(feature = "http", feature = "session"))]
+mod retry;
+#[cfg(feature = "session")]
+pub mod session;
 
 pub use agent::{Agent, AgentExt, BoxFuture, Declared, EventStream, RunContext};
 pub use agui_wire::DecodeError;
@@ -42,6 +46,10 @@ pub use deliver::{Delivered, Delivery, DeliveryError, deliver};
 pub use emitter::{EmitError, Emitter, Run};
 pub use error::{AgentError, AgentResult, BoxError, RunFailure};
 #[cfg(feature = "http")]
-pub use http::{BuildError, HeaderRequest, HttpAgent, HttpAgentBuilder, RetryPolicy};
+pub use http::{BuildError, HeaderRequest, HttpAgent, HttpAgentBuilder};
 pub use position::Position;
+#[cfg(any(feature = "http", feature = "session"))]
+pub use retry::RetryPolicy;
+#[cfg(feature = "session")]
+pub use session::Session;
 pub use tokio_util::sync::CancellationToken;

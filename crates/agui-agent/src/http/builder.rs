@@ -10,9 +10,8 @@ use http::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue
 use reqwest::{Certificate, Client, Identity, Proxy, Url};
 
 use super::headers::{self, HeaderRequest, Pairs, Provider};
-use super::retry::RetryPolicy;
 use super::{HttpAgent, OnWarning};
-use crate::BoxError;
+use crate::{BoxError, RetryPolicy};
 
 /// Configures an [`HttpAgent`].
 #[must_use]
@@ -130,6 +129,21 @@ impl HttpAgentBuilder {
     }
 
     /// Makes requests that were not taken up again. Default: none is.
+    ///
+    /// Only where the agent cannot have begun a run: the connection was never made, or the answer is
+    /// 408, 425, 429 or 503, which say that the request was not taken up; a `Retry-After` is
+    /// honoured. Whatever fails after that, and every other status, is reported at once: a run costs
+    /// money and does things.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use agui_agent::{HttpAgent, RetryPolicy};
+    ///
+    /// let retry = RetryPolicy::new(4).longest_delay(Duration::from_secs(20));
+    /// let agent = HttpAgent::builder("https://agents.example/chat").retry(retry).build()?;
+    /// # Ok::<(), agui_agent::BuildError>(())
+    /// ```
     pub fn retry(mut self, policy: RetryPolicy) -> Self {
         self.retry = Some(policy);
         self

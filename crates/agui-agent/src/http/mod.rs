@@ -15,12 +15,11 @@ use bytes::Bytes;
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Response, Url};
 
-use crate::{Agent, AgentError, EventStream, RunContext};
+use crate::{Agent, AgentError, EventStream, RetryPolicy, RunContext};
 use headers::Provider;
 
 pub use builder::{BuildError, HttpAgentBuilder};
 pub use headers::HeaderRequest;
-pub use retry::RetryPolicy;
 
 /// An agent that is reached by HTTP: one `POST` a run (T-10), the answer a stream of events, in
 /// whichever of the two forms the other side answers (T-26).
