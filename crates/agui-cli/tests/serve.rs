@@ -117,6 +117,11 @@ fn pages_from_elsewhere_are_let_in_where_they_are_named() {
                    http://localhost:5173";
     let (head, _) = server.request(request, &input("history"));
     assert!(head.contains("access-control-allow-origin: http://localhost:5173"), "{head}");
+    // The answer depends on both.
+    let vary: Vec<&str> = head.lines().filter(|line| line.starts_with("vary: ")).collect();
+    for header in ["accept", "origin"] {
+        assert!(vary.iter().any(|line| line.contains(header)), "{head}");
+    }
 
     let ran = run(&["serve", "--listen", "127.0.0.1:0", "--allow-origin", "app.example/x"]);
     assert_eq!(ran.code, 2);

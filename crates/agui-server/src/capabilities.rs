@@ -2,15 +2,16 @@
 
 use std::convert::Infallible;
 use std::fmt;
-use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use agui_agent::{Agent, BoxFuture};
+use agui_agent::BoxFuture;
 use agui_types::ToJson;
 use http::header::CONTENT_TYPE;
+use http::request::Parts;
 use http::{HeaderValue, Method, Request, Response, StatusCode};
 use tower_service::Service;
 
+use crate::access::Access;
 use crate::panic::caught;
 use crate::{Refusal, ResponseBody, codes};
 
@@ -20,7 +21,7 @@ use crate::{Refusal, ResponseBody, codes};
 /// The protocol does not say how a declaration is obtained. 404 where the agent declares nothing,
 /// which does not mean that it can do nothing (C-91).
 #[derive(Clone)]
-pub struct CapabilitiesService(pub(crate) Arc<dyn Agent>);
+pub struct CapabilitiesService(pub(crate) Access);
 
 impl<B> Service<Request<B>> for CapabilitiesService {
     type Response = Response<ResponseBody>;
@@ -32,10 +33,10 @@ impl<B> Service<Request<B>> for CapabilitiesService {
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        let (agent, method) = (Arc::clone(&self.0), request.method().clone());
-        Box::pin(async move {
-            Ok(answer(&*agent, &method).await.unwrap_or_else(Refusal::into_response))
-        })
+        let (access, (head, _)) = (self.0.clone(), request.into_parts());
+        Box::pin(
+            async move { Ok(answer(&access, head).await.unwrap_or_else(Refusal::into_response)) },
+        )
     }
 }
 
@@ -45,8 +46,9 @@ impl fmt::Debug for CapabilitiesService {
     }
 }
 
-async fn answer(agent: &dyn Agent, method: &Method) -> Result<Response<ResponseBody>, Refusal> {
-    if !matches!(*method, Method::GET | Method::HEAD) {
+async fn answer(access: &Access, head: Parts) -> Result<Response<ResponseBody>, Refusal> {
+    let (head, agent) = access.admit(head).await?;
+    if !matches!(head.method, Method::GET | Method::HEAD) {
         return Err(Refusal::method(
             "GET, HEAD",
             "GET the declaration; a run is started elsewhere",

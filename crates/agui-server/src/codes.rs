@@ -2,6 +2,8 @@
 //!
 //! | HTTP | code | when |
 //! | --- | --- | --- |
+//! | 401 | [`UNAUTHORIZED`] | who asks is not known; `WWW-Authenticate` says how to change that |
+//! | 403 | [`FORBIDDEN`] | who asks is known and may not |
 //! | 405 | [`METHOD_NOT_ALLOWED`] | another method; `Allow` names the right one |
 //! | 415 | [`UNSUPPORTED_MEDIA_TYPE`] | `Content-Type` is missing or no JSON |
 //! | 413 | [`BODY_TOO_LARGE`] | the body passes the limit |
@@ -15,6 +17,7 @@
 //! | 422 | [`INVALID_INPUT`] | a described member of the input is missing or malformed |
 //! | 404 | [`NO_CAPABILITIES`] | the agent declares no capabilities |
 //! | 500 | [`AGENT_PANIC`] | the agent panicked while it declared them |
+//! | 500 | [`INTERNAL_ERROR`] | the authorisation or the choice of an agent panicked |
 //!
 //! | `RUN_ERROR.code` | when |
 //! | --- | --- |
@@ -26,6 +29,15 @@
 //! | [`NOT_ENCODABLE`] | the agent emitted something that the binary form cannot say |
 
 pub use agui_agent::emitter::AGENT_PANIC;
+
+/// Who asks is not known.
+pub const UNAUTHORIZED: &str = "UNAUTHORIZED";
+
+/// Who asks is known and may not.
+pub const FORBIDDEN: &str = "FORBIDDEN";
+
+/// The authorisation of a request, or the choice of an agent for it, panicked.
+pub const INTERNAL_ERROR: &str = "INTERNAL_ERROR";
 
 /// The request's method is another one than `Allow` names.
 pub const METHOD_NOT_ALLOWED: &str = "METHOD_NOT_ALLOWED";

@@ -34,6 +34,18 @@
 //! body is read and thrown away meanwhile, until it stops coming, so that a client that sends before
 //! it reads sees the answer and not a broken connection.
 //!
+//! # Who may ask
+//!
+//! Whoever reaches an [`AgentService`], unless it has [`authorize`](AgentService::authorize): then
+//! nobody, runs and capabilities alike, but those whom that hook lets in. It is asked before anything
+//! else of a request is looked at, and a hook that panics refuses. What it gives, such as a user, is
+//! found by the choice of an agent [per request](AgentService::choosing) among the extensions of the
+//! request's head.
+//!
+//! Browsers ask for leave before they send JSON to another site (CORS), without credentials: put the
+//! layer that answers them, such as the one of `tower-http`, around the service. `examples/full.rs`
+//! does.
+//!
 //! # The answer
 //!
 //! `200` and, where the request's `Accept` admits the binary form, that (T-24), else
@@ -60,6 +72,7 @@
 //! - `server` (default): `Server`, an accept loop with limits and an orderly end.
 #![forbid(unsafe_code)]
 
+mod access;
 #[cfg(feature = "axum")]
 mod axum;
 mod body;
@@ -77,6 +90,7 @@ mod service;
 
 #[cfg(feature = "axum")]
 pub use self::axum::router;
+pub use access::{BearerKnown, bearer, bearer_secret};
 pub use body::ResponseBody;
 pub use body_error::BodyError;
 pub use capabilities::CapabilitiesService;

@@ -295,6 +295,8 @@ fn sentence(error: &AgentError) -> Cow<'static, str> {
             let answer: String = error.to_string().chars().take(MOST).collect();
             format!("the agent refused the run: {answer}").into()
         }
+        AgentError::Idle { .. } => "the agent fell silent".into(),
+        AgentError::Headers { .. } => "the request to the agent could not be made".into(),
         AgentError::Transport { .. } => "the connection to the agent failed".into(),
         AgentError::Cancelled => "the run was cancelled".into(),
         _ => "the agent's answer cannot be read".into(),

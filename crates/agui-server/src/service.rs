@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::fmt;
+use std::future::Future;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -9,12 +10,14 @@ use std::time::Duration;
 use agui_agent::{Agent, BoxError, BoxFuture, CancellationToken, RunContext};
 use agui_wire::{WireForm, negotiate};
 use http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE, EXPECT, VARY};
+use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Response};
 use http_body::Body;
 use tower_service::Service;
 
+use crate::access::Access;
 use crate::run::GuardedRun;
-use crate::{CapabilitiesService, ResponseBody, input};
+use crate::{CapabilitiesService, Refusal, ResponseBody, input};
 
 /// One agent over HTTP: `POST` with a `RunAgentInput` starts a run and streams its events.
 ///
@@ -26,7 +29,7 @@ use crate::{CapabilitiesService, ResponseBody, input};
 /// many runs go on at once and how long one may take is for the layers of `tower`.
 #[derive(Clone)]
 pub struct AgentService {
-    agent: Arc<dyn Agent>,
+    pub(crate) access: Access,
     keep_alive: Option<Duration>,
     body_limit: usize,
     cancel: CancellationToken,
@@ -47,9 +50,65 @@ impl AgentService {
     /// Serves an agent: a closure, a remote agent, an `Arc` of one.
     #[must_use]
     pub fn new(agent: impl Agent) -> Self {
+        Self::with(Access::open(agent))
+    }
+
+    /// Serves the agent that `choose` gives for a request, from its head: by its path, a header, or
+    /// who asks. It may refuse, such as with 404.
+    ///
+    /// ```
+    /// # async fn greeter(run: agui_agent::Run) -> agui_agent::AgentResult { Ok(()) }
+    /// # async fn echo(run: agui_agent::Run) -> agui_agent::AgentResult { Ok(()) }
+    /// use std::sync::Arc;
+    ///
+    /// use agui_agent::Agent;
+    /// use agui_server::{AgentService, Refusal};
+    /// use http::StatusCode;
+    ///
+    /// let service = AgentService::choosing(async |head| match head.uri.path() {
+    ///     "/greeter" => Ok(Arc::new(greeter) as Arc<dyn Agent>),
+    ///     "/echo" => Ok(Arc::new(echo) as Arc<dyn Agent>),
+    ///     path => {
+    ///         let message = format!("there is no agent at {path}");
+    ///         Err(Refusal::new(StatusCode::NOT_FOUND, "UNKNOWN_AGENT", message))
+    ///     }
+    /// });
+    /// ```
+    ///
+    /// A closure that panics refuses with 500 and
+    /// [`INTERNAL_ERROR`](crate::codes::INTERNAL_ERROR).
+    #[must_use]
+    pub fn choosing<F, Fut, A>(choose: F) -> Self
+    where
+        F: Fn(Arc<Parts>) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<A, Refusal>> + Send + 'static,
+        A: Agent,
+    {
+        Self::with(Access::choosing(choose))
+    }
+
+    fn with(access: Access) -> Self {
         let (keep_alive, body_limit) = (Some(Self::KEEP_ALIVE), Self::BODY_LIMIT);
-        let cancel = CancellationToken::new();
-        Self { agent: Arc::new(agent), keep_alive, body_limit, cancel }
+        Self { access, keep_alive, body_limit, cancel: CancellationToken::new() }
+    }
+
+    /// Lets in only those whom `authorize` lets in, from a request's head; runs and capabilities
+    /// alike. What it gives, such as a user, is put among the head's extensions, where
+    /// [`choosing`](Self::choosing) finds it by its type. Without this everyone is let in.
+    ///
+    /// A closure that refuses says how: [`Refusal::unauthorized`] for 401 with a challenge,
+    /// [`Refusal::forbidden`] for 403. One that panics refuses with 500 and
+    /// [`INTERNAL_ERROR`](crate::codes::INTERNAL_ERROR). [`bearer_secret`](crate::bearer_secret) is
+    /// one for a shared secret. Where it is given twice the last one counts.
+    #[must_use]
+    pub fn authorize<F, Fut, P>(mut self, authorize: F) -> Self
+    where
+        F: Fn(Arc<Parts>) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<P, Refusal>> + Send + 'static,
+        P: Clone + Send + Sync + 'static,
+    {
+        self.access.guard(authorize);
+        self
     }
 
     /// Sends a comment whenever nothing was sent for this long (T-17), so that nothing on the way
@@ -87,7 +146,7 @@ impl AgentService {
     /// The service that answers `GET` with the agent's capabilities.
     #[must_use]
     pub fn capabilities(&self) -> CapabilitiesService {
-        CapabilitiesService(Arc::clone(&self.agent))
+        CapabilitiesService(self.access.clone())
     }
 
     async fn answer<B>(self, request: Request<B>) -> Response<ResponseBody>
@@ -97,14 +156,20 @@ impl AgentService {
     {
         let (head, body) = request.into_parts();
         let mut body = Box::pin(body);
-        let input = match input::read(&head, body.as_mut(), self.body_limit).await {
-            Ok(input) => input,
+        let waits = head.headers.contains_key(EXPECT);
+        let admitted = async {
+            let (head, agent) = self.access.admit(head).await.map_err(Refusal::unread)?;
+            let input = input::read(&head, body.as_mut(), self.body_limit).await?;
+            Ok((head, agent, input))
+        };
+        let (head, agent, input) = match admitted.await {
+            Ok(admitted) => admitted,
             // Who waits to be told to go on sends nothing once refused.
-            Err(refusal) if head.headers.contains_key(EXPECT) => return refusal.into_response(),
+            Err(refusal) if waits => return Refusal::into_response(refusal),
             Err(refusal) => return refusal.answer(body),
         };
         let context = RunContext::new().with_cancel(self.cancel.child_token());
-        let run = GuardedRun::start(&*self.agent, input, context);
+        let run = GuardedRun::start(&*agent, input, context);
         let form = form(&head.headers);
         let mut response = Response::new(ResponseBody::run(run, form, self.keep_alive));
         let headers = response.headers_mut();
