@@ -26,10 +26,11 @@ Examples:
 const EXIT_CODES: &str = "\
 Exit codes:
   0  completed: the run finished
-  1  failed: the agent reported an error (RUN_ERROR), or the result could not be written
+  1  failed: the agent reported an error (RUN_ERROR), or standard output or the result could not
+     be written
   2  usage error: nothing was sent
   3  interrupted: the run stopped to ask something
-  4  cancelled: by the agent, or with Ctrl-C
+  4  cancelled: by the agent, with Ctrl-C, or since standard output was closed
   5  truncated: the stream ended before the run did
   6  rejected: the stream breaks the protocol's rules, or the input does and was not sent
   7  connection or HTTP error
@@ -40,6 +41,16 @@ Examples:
   agui run http://127.0.0.1:4100/agents/demo hello
   agui run URL \"What is new?\" --header \"Authorization: Bearer $TOKEN\" --state @state.json
   agui run URL --input input.json --json --result result.json
+  agui run URL \"Delete it\" --result thread.json
+  agui run URL --input thread.json --resume 'ID={\"approved\": true}' --result thread.json
+  git diff | agui run URL -
+";
+
+const LIMITS: &str = "\
+Limits:
+  64 MiB of --input, of a FILE in --state or --resume, and of a message from standard input
+  10 MiB of one frame of the answer, of one line of it and of one comment
+  1,000 warnings, and 1 MiB of them, are told and kept; the others are counted
 ";
 
 /// The AG-UI protocol on the command line: an agent to talk to, and a client to talk with.
@@ -70,7 +81,8 @@ pub(crate) enum Command {
 )]
 pub(crate) struct ServeArgs {
     /// Where to listen; port 0 lets the system choose one
-    #[arg(long, env = "AGUI_LISTEN", default_value = "127.0.0.1:4100", value_name = "ADDR:PORT")]
+    #[arg(long, env = LISTEN, default_value = "127.0.0.1:4100", value_name = "ADDR:PORT")]
+    #[arg(value_parser = address)]
     pub(crate) listen: SocketAddr,
 
     /// A web origin that may call the agents from a browser, such as `https://app.example`; pages
@@ -98,23 +110,29 @@ pub(crate) struct ServeArgs {
 
 /// Run an agent once and print its answer as it streams
 ///
-/// The assistant's text goes to standard output. What else happens (tool calls, steps, interrupts)
-/// is told in one line each on standard error, when that is a terminal or with --verbose. The first
-/// Ctrl-C cancels the run, a second one ends the program at once.
+/// The assistant's text goes to standard output. What else happens (tool calls, steps, state, usage)
+/// is told in one line each on standard error, when that is a terminal or with --verbose; what the
+/// run stopped to ask, how it failed, and what of your own input is not sent is always told.
+///
+/// The first Ctrl-C or SIGTERM cancels the run: the connection is closed, and what came is written
+/// to the --result. Who does not read what is written is waited for one more second at most. A
+/// second one ends the program at once.
 #[derive(Debug, Args)]
-#[command(after_help = EXIT_CODES, after_long_help = format!("{RUN_EXAMPLES}\n{EXIT_CODES}"))]
+#[command(after_help = EXIT_CODES)]
+#[command(after_long_help = format!("{RUN_EXAMPLES}\n{EXIT_CODES}\n{LIMITS}"))]
 pub(crate) struct RunArgs {
     /// The agent's URL
     pub(crate) url: String,
 
-    /// What to say: appended to the messages as a user message
-    #[arg(required_unless_present = "input")]
+    /// What to say: appended to the messages as a user message; - reads it from standard input
+    #[arg(required_unless_present_any = ["input", "resume"])]
     pub(crate) message: Option<String>,
 
     /// A whole run input as JSON, from a file or from standard input (-); or the result file of an
-    /// earlier run, to go on with its thread. A missing threadId or runId is minted, the other
-    /// options and MESSAGE are put on top. With a member openInterrupts, as result files have it,
-    /// nothing is sent unless `resume` answers all of them
+    /// earlier run, to go on with its thread, state, tools, context and forwarded properties. A
+    /// missing threadId or runId is minted, the other options and MESSAGE are put on top. With a
+    /// member openInterrupts, as result files have it, nothing is sent unless `resume` answers all
+    /// of them
     #[arg(long, value_name = "FILE")]
     pub(crate) input: Option<PathBuf>,
 
@@ -122,11 +140,17 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "ID")]
     pub(crate) thread: Option<String>,
 
-    /// The shared state as JSON, or @FILE to read it from
+    /// The shared state as JSON, or @FILE to read it from (@- is standard input)
     #[arg(long, value_name = "JSON")]
     pub(crate) state: Option<String>,
 
-    /// A header to send with the request. Can be repeated
+    /// The answer to an interrupt of an earlier run: its id and the answer as JSON, or @FILE to read
+    /// that from. ID= answers without a value, ID alone cancels. Can be repeated
+    #[arg(long, value_name = "ID[=JSON]")]
+    pub(crate) resume: Vec<String>,
+
+    /// A header to send with the request. Can be repeated; of a name, the last one is sent. Headers
+    /// of the connection and of the body cannot be set
     #[arg(long, value_name = "NAME: VALUE")]
     pub(crate) header: Vec<String>,
 
@@ -139,11 +163,17 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "VERSION")]
     pub(crate) max_protocol_version: Option<PeerVersion>,
 
+    /// Seconds that the agent has to close the stream, or to start another run on it, once a run has
+    /// ended; then it is closed from here, with a warning
+    #[arg(long, default_value = "2", value_name = "SECONDS", value_parser = seconds)]
+    pub(crate) linger: Duration,
+
     /// Print every event as one line of JSON on standard output, in place of the text
     #[arg(long)]
     pub(crate) json: bool,
 
-    /// Write what the run came to into FILE as one JSON object, however it ends
+    /// Write what the run came to into FILE as one JSON object, however it ends. A FILE that is there
+    /// is replaced as a whole, and keeps its mode and its links
     #[arg(long, value_name = "FILE")]
     pub(crate) result: Option<PathBuf>,
 
@@ -173,6 +203,17 @@ impl Wire {
 
 fn at_least_one(text: &str) -> Result<usize, String> {
     text.parse().ok().filter(|number| *number > 0).ok_or_else(|| "expected 1 or more".into())
+}
+
+/// The environment variable for `--listen`.
+const LISTEN: &str = "AGUI_LISTEN";
+
+fn address(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| {
+        let from = std::env::var_os(LISTEN).is_some_and(|value| value == text);
+        let whose = if from { format!(" (that is what {LISTEN} holds)") } else { String::new() };
+        format!("expected an IP address and a port, such as 127.0.0.1:4100 or [::1]:0{whose}")
+    })
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {

@@ -4,6 +4,8 @@ use std::error::Error;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+use crate::terminal;
+
 /// The exit code of a command that was used wrongly, as `clap` has it too.
 pub(crate) const USAGE: u8 = 2;
 
@@ -47,9 +49,9 @@ impl Failure {
     /// Tells it on standard error and gives the code to exit with.
     pub(crate) fn report(&self) -> ExitCode {
         // Where standard error is gone there is nobody left to tell.
-        let _ = writeln!(io::stderr(), "error: {self}");
+        let _ = writeln!(io::stderr(), "error: {}", terminal::line(&self.to_string()));
         if let Some(hint) = &self.hint {
-            let _ = writeln!(io::stderr(), "hint: {hint}");
+            let _ = writeln!(io::stderr(), "hint: {}", terminal::line(hint));
         }
         self.code.into()
     }

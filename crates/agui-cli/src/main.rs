@@ -8,6 +8,7 @@ mod failure;
 mod run;
 mod serve;
 mod signals;
+mod terminal;
 
 use std::io::{self, IsTerminal};
 use std::process::ExitCode;
@@ -30,9 +31,9 @@ fn main() -> ExitCode {
 /// Has the log go to standard error.
 fn start_logging(filter: &str) -> Result<(), Failure> {
     let filter = EnvFilter::builder().parse(filter).map_err(|error| {
-        Failure::usage(format!("{filter:?} is no log filter"))
-            .because(error)
-            .hint("give a level such as info, or targets such as agui_server=debug")
+        Failure::usage(format!("{filter:?} is no log filter")).because(error).hint(
+            "give --log or AGUI_LOG a level such as info, or targets such as agui_server=debug",
+        )
     })?;
     tracing_subscriber::fmt()
         .with_env_filter(filter)

@@ -1,31 +1,37 @@
 //! One run, from its input to what it comes to.
 
-use std::io;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use agui_agent::{AgentError, CancellationToken, Delivered, Delivery, DeliveryError, RunContext};
 use agui_stream::fold::{Applied, Change, Conversation};
 use agui_stream::{Ending, Fault, Outgoing, PeerVersion, Pipeline, Warning};
 use agui_types::json::Value;
 use agui_types::{Event, FromJson, Json, RunAgentInput, Timestamp, ToJson};
+use agui_wire::{DecodeErrorKind, Limit, LimitExceeded};
 use futures_util::StreamExt;
+use tokio::time::{Instant, timeout_at};
 
 use super::remote::Remote;
 use super::report::{Problem, Verdict};
+use super::warnings::Warnings;
 use crate::failure::chain;
 
 /// Sees what a run delivers, in order.
 pub(super) trait Witness {
-    /// An event, with what it changed in the conversation. An error ends the run.
-    fn event(
-        &mut self,
-        event: &Event,
-        changes: &[Change],
-        conversation: &Conversation,
-    ) -> io::Result<()>;
+    /// An event, with what it changed in the conversation.
+    fn event(&mut self, event: &Event, changes: &[Change], conversation: &Conversation);
 
-    /// Something that was dropped, stripped, translated or could not be applied.
+    /// Something of the stream that was dropped, stripped, translated or could not be applied.
     fn warning(&mut self, warning: &Warning);
+
+    /// Something of the input that is not sent as it was given.
+    fn input_warning(&mut self, warning: &Warning);
+
+    /// There were more warnings of the stream, which nobody kept.
+    fn omitted(&mut self, count: u64);
+
+    /// Waits until what was seen is on its way to whoever reads it.
+    async fn settle(&mut self);
 }
 
 /// How a run ended, beside what the conversation holds.
@@ -37,19 +43,29 @@ pub(super) struct Ended {
     pub(super) request: Option<Json>,
 }
 
+/// How to talk to an agent.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Manner {
+    /// What is known of the agent's age.
+    pub(super) peer: PeerVersion,
+    /// How long a stream may stay open once its last run has ended (T-18).
+    pub(super) linger: Duration,
+}
+
 /// Judges an input, runs the agent on it, and folds what it delivers into the conversation, whose
 /// messages and state become the input's first. Everything before a fault is folded and seen before
 /// it (C-12).
 ///
-/// `peer` is what is known of the agent's age; `cancel` closes the connection.
+/// `cancel` closes the connection.
 pub(super) async fn converse(
     agent: &Remote,
-    peer: PeerVersion,
+    manner: Manner,
     input: &Json,
     conversation: &mut Conversation,
     cancel: CancellationToken,
     witness: &mut impl Witness,
 ) -> Ended {
+    let peer = manner.peer;
     let input = match prepare(peer, input, conversation, witness) {
         Ok(input) => input,
         Err(fault) => {
@@ -57,12 +73,14 @@ pub(super) async fn converse(
             return Ended { verdict: Verdict::Rejected, problem, request: None };
         }
     };
+    witness.settle().await;
     conversation.begin_exchange(&input.run_id, input.resume.as_deref().unwrap_or_default());
     let request = Json::parse(&input.to_json()).ok();
     let pipeline = Pipeline::for_run(input.thread_id.clone(), input.run_id.clone()).from_peer(peer);
-    let stream = agent.run(input, RunContext::new().with_cancel(cancel));
+    let stream = agent.run(input, RunContext::new().with_cancel(cancel.clone()));
     let delivery = Delivery::new(stream, pipeline);
-    let (verdict, problem) = fold(agent, delivery, conversation, witness).await;
+    let (verdict, problem) =
+        fold(agent, delivery, manner.linger, conversation, &cancel, witness).await;
     Ended { verdict, problem, request }
 }
 
@@ -84,7 +102,7 @@ fn prepare(
         outgoing = outgoing.at(now);
     }
     let ready = outgoing.prepare(reading, conversation.open_interrupts(), &mut warnings);
-    warnings.iter().for_each(|warning| witness.warning(warning));
+    warnings.iter().for_each(|warning| witness.input_warning(warning));
     ready
 }
 
@@ -96,35 +114,47 @@ fn now() -> Option<Timestamp> {
 async fn fold(
     agent: &Remote,
     mut delivery: Delivery,
+    linger: Duration,
     conversation: &mut Conversation,
+    cancel: &CancellationToken,
     witness: &mut impl Witness,
 ) -> (Verdict, Option<Problem>) {
     let (mut applied, mut reported) = (Applied::default(), None);
+    // When a stream is closed from here, once its last run has ended.
+    let mut open_until = None;
     loop {
-        let delivered = delivery.next().await;
-        agent.take_warnings().iter().for_each(|warning| witness.warning(warning));
-        let Some(delivered) = delivered else { break };
+        witness.settle().await;
+        let delivered = next(&mut delivery, open_until, cancel).await;
+        tell(&agent.take_warnings(), witness);
         let event = match delivered {
-            Ok(Delivered::Event(event)) => event,
-            Ok(Delivered::Warning(warning)) => {
+            Next::Delivered(Delivered::Event(event)) => event,
+            Next::Delivered(Delivered::Warning(warning)) => {
                 witness.warning(&warning);
                 continue;
             }
-            // A run that has ended can no longer be cancelled.
-            Err(DeliveryError::Agent(AgentError::Cancelled)) if conversation.ending().is_some() => {
+            Next::End => break,
+            Next::LeftOpen => {
+                witness.warning(&left_open(linger));
                 break;
             }
-            Err(error) => return (verdict(&error), Some(problem(&error))),
+            // A run that has ended can no longer be cancelled.
+            Next::Failed(DeliveryError::Agent(AgentError::Cancelled))
+                if conversation.ending().is_some() =>
+            {
+                break;
+            }
+            Next::Failed(error) => return (verdict(&error), Some(problem(&error))),
         };
         conversation.apply(&event, &mut applied);
-        let seen = witness.event(&event, &applied.changes, conversation);
+        witness.event(&event, &applied.changes, conversation);
         applied.warnings.iter().for_each(|warning| witness.warning(warning));
-        if let Err(error) = seen {
-            return (Verdict::Cancelled, Some(Problem::output(&error)));
-        }
         if let Event::RunError(error) = &event {
             reported = Some(Problem::reported(error));
         }
+        open_until = match conversation.ending() {
+            Some(_) => open_until.or_else(|| Instant::now().checked_add(linger)),
+            None => None,
+        };
     }
     match conversation.end_exchange() {
         Ending::Completed => (Verdict::Completed, None),
@@ -136,7 +166,61 @@ async fn fold(
     }
 }
 
+/// What comes next of a stream.
+enum Next {
+    Delivered(Delivered),
+    Failed(DeliveryError),
+    End,
+    /// The stream was still open when it should not have been any more.
+    LeftOpen,
+}
+
+async fn next(
+    delivery: &mut Delivery,
+    open_until: Option<Instant>,
+    cancel: &CancellationToken,
+) -> Next {
+    // Before what is ready: however much an agent sends, it can be stopped.
+    if cancel.is_cancelled() {
+        return Next::Failed(AgentError::Cancelled.into());
+    }
+    let delivered = match open_until {
+        Some(until) if until <= Instant::now() => return Next::LeftOpen,
+        Some(until) => match timeout_at(until, delivery.next()).await {
+            Ok(delivered) => delivered,
+            Err(_) => return Next::LeftOpen,
+        },
+        None => delivery.next().await,
+    };
+    match delivered {
+        Some(Ok(delivered)) => Next::Delivered(delivered),
+        Some(Err(error)) => Next::Failed(error),
+        None => Next::End,
+    }
+}
+
+fn tell(warnings: &Warnings, witness: &mut impl Witness) {
+    warnings.kept().iter().for_each(|warning| witness.warning(warning));
+    witness.omitted(warnings.omitted());
+}
+
+#[cold]
+fn left_open(linger: Duration) -> Warning {
+    let message = format!(
+        "the agent left the stream open after its last run had ended; it was closed from here after \
+         {} seconds (--linger)",
+        linger.as_secs_f64()
+    );
+    Warning { rule: "T-18", event: None, path: String::new(), message }
+}
+
 fn verdict(error: &DeliveryError) -> Verdict {
+    if let DeliveryError::Agent(AgentError::Decode(error)) = error
+        && error.kind() == DecodeErrorKind::TruncatedFrame
+    {
+        // Also where the class is that of the text which was cut.
+        return Verdict::Truncated;
+    }
     match error.class() {
         "abort" => Verdict::Cancelled,
         "http" | "transport" => Verdict::NoStream,
@@ -158,10 +242,18 @@ fn problem(error: &DeliveryError) -> Problem {
         AgentError::Status { status: 404 | 405, .. } => {
             Some("the URL has to be the agent's own, such as http://127.0.0.1:4100/agents/demo")
         }
+        AgentError::Decode(error) if error.kind() == DecodeErrorKind::TruncatedFrame => {
+            Some("the agent, or a proxy before it, ended the answer in the middle of an event")
+        }
         _ => None,
     };
     let message = match agent {
         AgentError::Cancelled => "the run was stopped from here".into(),
+        AgentError::Decode(error) => match error.limit() {
+            // Who reads this cannot raise it.
+            Some(passed) => format!("{error}: {}", limit(passed)),
+            None => chain(error),
+        },
         _ => chain(agent),
     };
     Problem {
@@ -171,4 +263,17 @@ fn problem(error: &DeliveryError) -> Problem {
         code: None,
         hint: hint.map(Into::into),
     }
+}
+
+/// A limit in words.
+fn limit(passed: &LimitExceeded) -> String {
+    let (max, what) = match passed.limit {
+        Limit::ListItems => (passed.max, "elements in the lists of a frame"),
+        Limit::FrameBytes => (passed.max, "bytes in a frame"),
+        Limit::CommentBytes => (passed.max, "bytes in a comment"),
+        Limit::IdBytes => (passed.max, "bytes in an id"),
+        Limit::EventBytes => (passed.max, "bytes in an event name"),
+        _ => (passed.max, "bytes in a line"),
+    };
+    format!("there are more than {max} {what}, and agui run takes no more")
 }

@@ -7,16 +7,18 @@ use agui_stream::Warning;
 use agui_types::RunAgentInput;
 use agui_wire::Warning as FrameWarning;
 
+use super::warnings::Warnings;
+
 /// An agent over HTTP that keeps what was amiss with the frames of its answers.
 pub(super) struct Remote {
     agent: HttpAgent,
-    warnings: Arc<Mutex<Vec<Warning>>>,
+    warnings: Arc<Mutex<Warnings>>,
 }
 
 impl Remote {
     /// Fails where the builder does.
     pub(super) fn new(builder: HttpAgentBuilder) -> Result<Self, BuildError> {
-        let warnings = Arc::new(Mutex::new(Vec::new()));
+        let warnings = Arc::new(Mutex::new(Warnings::default()));
         let told = Arc::clone(&warnings);
         let agent = builder
             .on_warning(move |warning| {
@@ -30,8 +32,13 @@ impl Remote {
         self.agent.run(input, context)
     }
 
+    /// The URL without credentials, query and fragment.
+    pub(super) fn display_url(&self) -> String {
+        self.agent.display_url()
+    }
+
     /// What was amiss with the frames since this was last asked.
-    pub(super) fn take_warnings(&self) -> Vec<Warning> {
+    pub(super) fn take_warnings(&self) -> Warnings {
         std::mem::take(&mut *self.warnings.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

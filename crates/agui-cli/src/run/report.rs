@@ -10,6 +10,7 @@ use agui_types::{Interrupt, Json, Message, MessageId, TokenUsage, ToolCallId};
 use serde::Serialize;
 
 use super::exchange::Ended;
+use super::warnings::Warnings;
 
 /// How it ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,10 +98,12 @@ impl Problem {
         }
     }
 
-    /// Standard output takes nothing any more.
+    /// Standard output takes nothing any more: nobody reads it, which is the reader's choice, or it
+    /// cannot be written.
     pub(super) fn output(error: &io::Error) -> Self {
+        let closed = error.kind() == io::ErrorKind::BrokenPipe;
         Self {
-            class: "abort".into(),
+            class: if closed { "abort" } else { "output" }.into(),
             message: format!("standard output cannot be written: {error}"),
             path: String::new(),
             code: None,
@@ -116,8 +119,12 @@ pub(super) struct Report<'a> {
     ending: &'static str,
     exit_code: u8,
     error: Option<&'a Problem>,
-    /// With the messages, the state and the open interrupts, what the next run goes on with.
-    thread_id: Option<Value>,
+    /// With the messages, the state and the open interrupts, what the next run goes on with; as it
+    /// was asked for.
+    thread_id: Option<&'a Value>,
+    tools: Option<&'a Value>,
+    context: Option<&'a Value>,
+    forwarded_props: Option<&'a Value>,
     messages: Vec<&'a Message>,
     new_messages: Vec<&'a MessageId>,
     state: &'a Value,
@@ -125,7 +132,10 @@ pub(super) struct Report<'a> {
     open_interrupts: &'a [Interrupt],
     pending_tool_calls: Vec<&'a ToolCallId>,
     usage: &'a [TokenUsage],
+    /// The first ones.
     warnings: Vec<Warned<'a>>,
+    /// How many more there were.
+    omitted_warnings: u64,
     request: Option<&'a Json>,
 }
 
@@ -139,10 +149,12 @@ struct Warned<'a> {
 }
 
 impl<'a> Report<'a> {
+    /// `input` is what was asked, sent or not.
     pub(super) fn new(
         ended: &'a Ended,
+        input: &'a Value,
         conversation: &'a Conversation,
-        warnings: &'a [Warning],
+        warnings: &'a Warnings,
     ) -> Self {
         let warned = |warning: &'a Warning| Warned {
             rule: warning.rule,
@@ -154,10 +166,10 @@ impl<'a> Report<'a> {
             ending: ended.verdict.ending(),
             exit_code: ended.verdict.exit_code(),
             error: ended.problem.as_ref(),
-            thread_id: ended
-                .request
-                .as_ref()
-                .and_then(|request| Value::try_from(request).ok()?.get("threadId").cloned()),
+            thread_id: input.get("threadId"),
+            tools: input.get("tools"),
+            context: input.get("context"),
+            forwarded_props: input.get("forwardedProps"),
             messages: conversation.messages().iter().collect(),
             new_messages: conversation.new_messages().collect(),
             state: conversation.state(),
@@ -165,7 +177,8 @@ impl<'a> Report<'a> {
             open_interrupts: conversation.open_interrupts(),
             pending_tool_calls: conversation.pending_tool_calls().collect(),
             usage: conversation.usage(),
-            warnings: warnings.iter().map(warned).collect(),
+            warnings: warnings.kept().iter().map(warned).collect(),
+            omitted_warnings: warnings.omitted(),
             request: ended.request.as_ref(),
         }
     }

@@ -25,7 +25,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{Duration, timeout};
 
-use super::exchange::{Ended, Witness, converse};
+use super::exchange::{Ended, Manner, Witness, converse};
 use super::input::complete;
 use super::remote::Remote;
 use super::report::Verdict;
@@ -169,7 +169,8 @@ async fn exchange(
     history.extend(run["addMessages"].as_array().into_iter().flatten().cloned());
     input.insert("messages".into(), history.into());
     input.insert("state".into(), decoded(conversation.state().to_json().as_str()));
-    let input = complete(tree(&input.into()));
+    let input = complete(tree(&input.into())).to_json();
+    let manner = Manner { peer, linger: Duration::from_secs(5) };
 
     let cancel = CancellationToken::new();
     let mut witness = Collected::default();
@@ -178,7 +179,7 @@ async fn exchange(
     let mut received = None;
     let talking = async {
         tokio::pin!(serving);
-        let client = converse(agent, peer, &input, conversation, cancel, &mut witness);
+        let client = converse(agent, manner, &input, conversation, cancel, &mut witness);
         tokio::pin!(client);
         let mut served = false;
         loop {
@@ -212,15 +213,24 @@ struct Collected {
 }
 
 impl Witness for Collected {
-    fn event(&mut self, event: &Event, _: &[Change], _: &Conversation) -> io::Result<()> {
+    fn event(&mut self, event: &Event, _: &[Change], _: &Conversation) {
         self.delivered.push(event.clone());
         self.count.set(self.delivered.len());
-        Ok(())
     }
 
     fn warning(&mut self, warning: &Warning) {
         self.warnings.push(warning.clone());
     }
+
+    fn input_warning(&mut self, warning: &Warning) {
+        self.warnings.push(warning.clone());
+    }
+
+    fn omitted(&mut self, count: u64) {
+        assert_eq!(count, 0);
+    }
+
+    async fn settle(&mut self) {}
 }
 
 // --- the server ------------------------------------------------------------------------------------

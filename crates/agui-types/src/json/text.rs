@@ -241,7 +241,8 @@ impl TryFrom<Json> for JsonObject {
             return Ok(Self(json));
         }
         let found = Cursor::new(json.as_str()).kind().map_or("nothing", Kind::name);
-        Err(JsonError { message: format!("expected an object, found {found}"), offset: 0 })
+        let message = format!("expected an object, found {found}");
+        Err(JsonError { message, offset: 0, too_deep: false })
     }
 }
 
@@ -283,9 +284,16 @@ impl<'de> Deserialize<'de> for JsonObject {
 pub struct JsonError {
     message: String,
     offset: usize,
+    too_deep: bool,
 }
 
 impl JsonError {
+    /// Whether the text may well be JSON, but nests deeper than [`MAX_DEPTH`](super::MAX_DEPTH).
+    #[must_use]
+    pub fn is_too_deep(&self) -> bool {
+        self.too_deep
+    }
+
     /// The byte offset in the text at which it stops making sense.
     #[must_use]
     pub fn offset(&self) -> usize {
@@ -295,7 +303,8 @@ impl JsonError {
 
 impl From<LexError> for JsonError {
     fn from(error: LexError) -> Self {
-        Self { message: error.problem.to_string(), offset: error.offset }
+        let too_deep = error.problem == LexProblem::TooDeep;
+        Self { message: error.problem.to_string(), offset: error.offset, too_deep }
     }
 }
 
