@@ -5,7 +5,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-const START_LIMIT_MS = 20_000;
+const START_LIMIT_MS = 60_000;
 const STOP_LIMIT_MS = 5_000;
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
@@ -37,16 +37,23 @@ export function startAgui() {
 /** The two peers of `scenarios.json`, by the name that `only` uses there. */
 export const peers = {
   node: () => startServer(process.execPath, [join(root, "interop/node/server.mjs")]),
-  python: () => {
-    const python = join(root, "interop/python/.venv/bin/python");
-    if (!existsSync(python)) {
-      throw new Error(
-        "interop/python/.venv is missing: `./test interop` makes it, or see interop/README.md",
-      );
-    }
-    return startServer(python, [join(root, "interop/python/server.py")]);
-  },
+  python: () => startPython("server.py"),
 };
+
+/** Starts the agent of `python/pydantic_agent.py`. */
+export function startPydanticAgent() {
+  return startPython("pydantic_agent.py");
+}
+
+function startPython(script) {
+  const python = join(root, "interop/python/.venv/bin/python");
+  if (!existsSync(python)) {
+    throw new Error(
+      "interop/python/.venv is missing: `./test interop` makes it, or see interop/README.md",
+    );
+  }
+  return startServer(python, [join(root, "interop/python", script)]);
+}
 
 /**
  * Starts a server and waits until a line of its output holds its address.

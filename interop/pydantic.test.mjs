@@ -1,0 +1,151 @@
+// Our client against an agent of pydantic-ai behind that framework's own AG-UI adapter
+// (python/pydantic_agent.py): no part of it was made for us.
+
+import assert from "node:assert/strict";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import { aguiBinary, runProgram, startPydanticAgent } from "./lib/processes.mjs";
+
+const COMPLETED = 0;
+const FAILED = 1;
+const INTERRUPTED = 3;
+
+const agui = aguiBinary();
+let folder;
+let agent;
+before(async () => {
+  folder = await mkdtemp(join(tmpdir(), "agui-pydantic-"));
+  agent = await startPydanticAgent();
+});
+after(async () => {
+  await agent?.stop();
+  if (folder) await rm(folder, { recursive: true });
+});
+
+describe("agui run against an agent of pydantic-ai", () => {
+  test("text comes in its pieces, with usage", async () => {
+    const { code, stdout, report } = await run({}, "text");
+    assert.equal(code, COMPLETED);
+    assert.deepEqual(deltasOf(stdout), ["Grüße, ", "世界 ", "🌍"]);
+    assert.deepEqual(spoken(report), ["user: text", "assistant: Grüße, 世界 🌍"]);
+    const [{ model, inputTokens, outputTokens, totalTokens }] = report.usage;
+    assert.equal(model, "function::model");
+    assert.ok(inputTokens > 0 && outputTokens > 0);
+    assert.equal(totalTokens, inputTokens + outputTokens);
+  });
+
+  test("reasoning keeps its encrypted value, and goes back with the next request", async () => {
+    const { report } = await run({}, "think");
+    const [, thought, answer] = report.messages;
+    assert.deepEqual(JSON.parse(thought.encryptedValue).signature, "sealed");
+    assert.deepEqual([thought.role, thought.content], ["reasoning", "Hm, yes."]);
+    assert.equal(answer.content, "Yes.");
+    const next = await run(report, "and then?");
+    assert.deepEqual(next.report.request.messages.slice(0, 3), report.messages);
+    assert.match(next.report.messages.at(-1).content, /'think', 'and then\?'/);
+  });
+
+  test("a tool of the agent: arguments in pieces, the result behind the call", async () => {
+    const { code, report } = await run({}, "weather");
+    assert.equal(code, COMPLETED);
+    const [, caller, result, answer] = report.messages;
+    assert.equal(caller.content, "I look. ");
+    assert.deepEqual(caller.toolCalls, [call("weather", '{"city":"Genève"}')]);
+    assert.deepEqual([result.role, result.toolCallId], ["tool", "call-1"]);
+    assert.equal(result.content, "sun over Genève");
+    assert.equal(answer.content, "weather said sun over Genève.");
+    assert.deepEqual(report.pendingToolCalls, []);
+  });
+
+  test("two calls of one message", async () => {
+    const { report } = await run({}, "both");
+    const [, caller, ...results] = report.messages;
+    assert.deepEqual(caller.toolCalls.map(({ id }) => id), ["call-0", "call-1"]);
+    // The agent runs them at once, so either may be done first.
+    assert.deepEqual(
+      results.slice(0, 2).map(({ toolCallId, content }) => `${toolCallId}: ${content}`).sort(),
+      ["call-0: sun over Bonn", "call-1: sun over Köln"],
+    );
+  });
+
+  test("state: sent, restated, patched, sent again", async () => {
+    const state = { count: 6, notes: ["old"] };
+    const first = await run({ state }, "count");
+    assert.deepEqual(first.report.state, { count: 7, notes: ["old"] });
+    const second = await run(first.report, "note milk");
+    assert.deepEqual(second.report.request.state, first.report.state);
+    assert.deepEqual(second.report.state, { count: 7, notes: ["old", "milk"] });
+    const third = await run(second.report, "count");
+    assert.deepEqual(third.report.state, { count: 8, notes: ["old", "milk"] });
+    for (const { report } of [first, second, third]) assert.deepEqual(report.warnings, []);
+  });
+
+  test("a tool of the front end is called, answered, and put into words", async () => {
+    const question = { type: "object", properties: { question: { type: "string" } } };
+    const tools = [{ name: "ask_person", description: "Asks a person.", parameters: question }];
+    const { code, report } = await run({ tools }, "ask");
+    assert.equal(code, COMPLETED);
+    const caller = report.messages.at(-1);
+    assert.deepEqual(caller.toolCalls, [call("ask_person", '{"question":"Why?"}')]);
+    assert.deepEqual(report.pendingToolCalls, ["call-1"]);
+
+    const answer = { id: "answer", role: "tool", toolCallId: "call-1", content: "Because." };
+    const next = await run({ ...report, tools, messages: [...report.messages, answer] });
+    assert.equal(next.code, COMPLETED);
+    assert.equal(next.report.messages.at(-1).content, "ask_person said Because..");
+    assert.deepEqual(next.report.pendingToolCalls, []);
+  });
+
+  for (const approved of [true, false]) {
+    test(`a tool that wants approval is interrupted, and ${approved ? "done" : "left"}`, async () => {
+      const { code, report } = await run({}, "delete");
+      assert.equal(code, INTERRUPTED);
+      const [{ id, toolCallId, responseSchema }] = report.openInterrupts;
+      assert.equal(toolCallId, "call-1");
+      assert.deepEqual(responseSchema.required, ["approved"]);
+
+      const resume = [{ interruptId: id, status: "resolved", payload: { approved } }];
+      const next = await run({ ...report, resume });
+      assert.equal(next.code, COMPLETED, next.stderr);
+      assert.deepEqual(next.report.openInterrupts, []);
+      assert.match(next.report.messages.at(-1).content, approved ? /a is gone/ : /denied/);
+    });
+  }
+
+  test("a failure in the middle of the text keeps what came", async () => {
+    const { code, report } = await run({}, "fail");
+    assert.equal(code, FAILED);
+    assert.equal(report.error.message, "out of tokens");
+    assert.deepEqual(spoken(report), ["user: fail", "assistant: I was "]);
+  });
+});
+
+/** One run over an input or the report of an earlier run; every event must be as described. */
+async function run(input, ...words) {
+  const file = join(folder, `${crypto.randomUUID()}.json`);
+  const args = ["run", `${agent.url}/`, "--input", "-", "--json", "--result", file, ...words];
+  const ran = await runProgram(agui, args, { stdin: JSON.stringify(input) });
+  let report;
+  try {
+    report = JSON.parse(await readFile(file, "utf8"));
+  } catch (error) {
+    assert.fail(`no report (${error.message}); exit code ${ran.code}, stderr:\n${ran.stderr}`);
+  }
+  assert.deepEqual(report.warnings, []);
+  return { ...ran, report };
+}
+
+function deltasOf(stdout) {
+  const events = stdout.trimEnd().split("\n").map((line) => JSON.parse(line));
+  return events.filter(({ type }) => type === "TEXT_MESSAGE_CONTENT").map(({ delta }) => delta);
+}
+
+function spoken({ messages }) {
+  return messages.map(({ role, content }) => `${role}: ${content}`);
+}
+
+function call(name, args) {
+  return { id: "call-1", type: "function", function: { name, arguments: args } };
+}
