@@ -87,7 +87,7 @@ impl From<&Event> for Encoded {
 /// Where to read on: behind which event.
 ///
 /// A cursor that a [`Page`] gives also knows which form of the log it was read from, and is good
-/// until what it points into is compacted. One that is made from a bare position, as a viewer brings
+/// until the thread is compacted again. One that is made from a bare position, as a viewer brings
 /// it, points into the log as it was written: into a run that was compacted since it points nowhere.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cursor {

@@ -158,17 +158,11 @@ impl ActiveRun {
         }
     }
 
-    /// A run of which the log holds some events already, to go on with or to end it. `input` is what
-    /// [`input`](Self::input) gave; the events have been pushed to the fold.
-    #[must_use]
-    pub fn resume(input: RunAgentInput, fold: &Fold, started: bool) -> Self {
-        let (thread, run) = (input.thread_id.clone(), input.run_id.clone());
-        let differs = |state: &&Json| {
-            Value::try_from(*state).is_ok_and(|state| state != *fold.conversation().state())
-        };
-        let state = input.state.as_ref().filter(differs).cloned();
-        let opening = (!started).then(|| Opening { input: Box::new(input), state });
-        Self { thread, run, opening }
+    /// Takes an event of the run that the log holds already, to go on with the run behind it.
+    pub fn replay(&mut self, event: &Event, fold: &mut Fold) {
+        // Every event of a log is sound.
+        let _ = fold.push(event);
+        self.opening = None;
     }
 
     /// The run's id.

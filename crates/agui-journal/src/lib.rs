@@ -3,7 +3,8 @@
 //! A run belongs to its journal and not to the connection that started it: viewers leave and come
 //! back with their position, and whoever reads the log of a thread from its beginning reads a stream
 //! that a strict verifier accepts. [`Journal`] is what a log promises; `docs/journal.md` is the same
-//! at length. [`MemoryJournal`] is one that ends with its process.
+//! at length. [`MemoryJournal`] is one that ends with its process; `SqliteJournal`, behind the feature
+//! `sqlite`, is a file.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -42,6 +43,8 @@ mod memory;
 mod retention;
 mod run;
 mod snapshot;
+#[cfg(feature = "sqlite")]
+mod sqlite;
 #[cfg(feature = "suite")]
 pub mod suite;
 mod thread;
@@ -55,6 +58,8 @@ pub use memory::{MemoryJournal, MemoryLimits, Overflow};
 pub use retention::{Compacted, Removed, Retention};
 pub use run::{Begun, Conflict, EndedRun, Lease, NewRun, RunInfo, Stop, StopOutcome};
 pub use snapshot::{Facts, Snapshot};
+#[cfg(feature = "sqlite")]
+pub use sqlite::{Durability, SqliteJournal, SqliteOptions};
 pub use thread::{Archived, PageToken, Tenant, ThreadInfo, ThreadKey, ThreadPage, ThreadQuery};
 
 /// The codes of the `RUN_ERROR` events that a journal writes.

@@ -267,11 +267,8 @@ impl MemoryJournal {
             let mut bytes: u64 = threads.iter().map(|(_, thread)| thread.info.bytes).sum();
             threads.sort_unstable_by(|(_, a), (_, b)| order(&a.info).cmp(&order(&b.info)));
             for (key, thread) in threads {
-                let idle = now.saturating_sub(thread.info.updated_at);
-                let too_old = retention.idle.is_some_and(|most| idle > millis(most));
-                let too_many = retention.threads.is_some_and(|most| count > most);
-                let too_large = retention.bytes.is_some_and(|most| bytes > most);
-                if thread.active.is_none() && (too_old || too_many || too_large) {
+                let idle = Duration::from_millis(now.saturating_sub(thread.info.updated_at));
+                if thread.active.is_none() && retention.removes(idle, count, bytes) {
                     count -= 1;
                     bytes -= thread.info.bytes;
                     doomed.push(key.clone());

@@ -35,6 +35,14 @@ impl Retention {
         self
     }
 
+    /// Whether the thread idle for longest goes, of a tenant that has so many threads and bytes.
+    #[must_use]
+    pub fn removes(&self, idle: Duration, threads: u64, bytes: u64) -> bool {
+        self.idle.is_some_and(|most| idle > most)
+            || self.threads.is_some_and(|most| threads > most)
+            || self.bytes.is_some_and(|most| bytes > most)
+    }
+
     /// Removes threads beyond this many.
     #[must_use]
     pub fn threads(mut self, threads: u64) -> Self {

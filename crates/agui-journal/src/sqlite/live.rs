@@ -1,0 +1,171 @@
+//! What is going on now: the last events of running threads, and who waits for the next ones.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use agui_types::RunId;
+use tokio::sync::watch;
+
+use crate::entry::{Cursor, Entry, Page, ReadLimit};
+use crate::run::Stop;
+use crate::thread::ThreadKey;
+
+/// Viewers at the end of a log read from here instead of the database. Everything here has been
+/// committed.
+#[derive(Debug, Default)]
+pub(super) struct Live {
+    threads: Mutex<Threads>,
+    stops: Mutex<HashMap<u64, watch::Sender<Option<Stop>>>>,
+}
+
+#[derive(Debug, Default)]
+struct Threads {
+    of: HashMap<ThreadKey, Thread>,
+    /// At how many threads those that nobody needs are looked for next.
+    sweep_at: usize,
+}
+
+#[derive(Debug)]
+struct Thread {
+    tail: VecDeque<Entry>,
+    /// Bytes of JSON text in the tail.
+    bytes: usize,
+    /// What the cursors that are read from here say.
+    generation: u64,
+    running: Option<RunId>,
+    head: watch::Sender<u64>,
+}
+
+/// How much of the end of a running thread's log is kept.
+const TAIL: ReadLimit = ReadLimit { events: 256, bytes: 64 * 1024 };
+
+impl Live {
+    /// A run begins behind `head`: from now on the end of the log is kept.
+    pub(super) fn begun(&self, key: &ThreadKey, run: RunId, head: u64, generation: u64) {
+        let mut threads = self.threads();
+        let thread = threads.get(key);
+        thread.running = Some(run);
+        thread.generation = generation;
+        thread.tail.clear();
+        thread.bytes = 0;
+        // Nobody has to wake up for it.
+        thread.head.send_if_modified(|known| {
+            *known = (*known).max(head);
+            false
+        });
+    }
+
+    /// Events are in the log.
+    pub(super) fn written(&self, key: &ThreadKey, entries: Vec<Entry>, ended: bool) {
+        let mut threads = self.threads();
+        let Some(thread) = threads.of.get_mut(key) else { return };
+        let head = entries.last().map(|entry| entry.position);
+        for entry in entries {
+            thread.bytes += entry.json.len();
+            thread.tail.push_back(entry);
+        }
+        while thread.tail.len() > TAIL.events || thread.bytes > TAIL.bytes {
+            let Some(oldest) = thread.tail.pop_front() else { break };
+            thread.bytes -= oldest.json.len();
+        }
+        if ended {
+            thread.running = None;
+            // Who reads from now on reads what may be compacted.
+            thread.tail.clear();
+            thread.bytes = 0;
+        }
+        if let Some(head) = head {
+            thread.head.send_replace(head);
+        }
+        if ended && thread.head.receiver_count() == 0 {
+            threads.of.remove(key);
+        }
+    }
+
+    /// A thread is gone: whoever waits for it is told.
+    pub(super) fn gone(&self, key: &ThreadKey) {
+        self.threads().of.remove(key);
+    }
+
+    /// A page from the end of a running thread's log; `None` where it has to come from the database.
+    pub(super) fn page(&self, key: &ThreadKey, from: Cursor, limit: ReadLimit) -> Option<Page> {
+        let threads = self.threads();
+        let thread = threads.of.get(key)?;
+        let running = thread.running.clone()?;
+        let (first, last) = (thread.tail.front()?.position, thread.tail.back()?.position);
+        // A cursor before the tail's first event may be in another run, or in no place at all.
+        let inside = (first..=last).contains(&from.position());
+        if !inside {
+            return None;
+        }
+        let start = thread.tail.partition_point(|entry| entry.position <= from.position());
+        let (mut bytes, mut entries) = (0, Vec::new());
+        for entry in thread.tail.range(start..) {
+            bytes += entry.json.len();
+            if !entries.is_empty() && (entries.len() >= limit.events || bytes > limit.bytes) {
+                break;
+            }
+            entries.push(entry.clone());
+        }
+        let position = entries.last().map_or(from.position(), |entry| entry.position);
+        let next = Cursor::within(position, thread.generation);
+        Some(Page::new(entries, next, last, Some(running)))
+    }
+
+    /// To wait for a thread's next event, and whether a run is going on: only then what is seen there
+    /// is the end of the log from the beginning.
+    pub(super) fn watch(&self, key: &ThreadKey) -> (watch::Receiver<u64>, bool) {
+        let mut threads = self.threads();
+        let thread = threads.get(key);
+        (thread.head.subscribe(), thread.running.is_some())
+    }
+
+    /// A lease is given.
+    pub(super) fn lease(&self, number: u64) {
+        self.stops().insert(number, watch::Sender::new(None));
+    }
+
+    /// A lease is lost.
+    pub(super) fn lost(&self, number: u64) {
+        if let Some(stop) = self.stops().remove(&number) {
+            stop.send_replace(Some(Stop::LeaseLost));
+        }
+    }
+
+    /// Asks the run to stop; whether it was not asked before.
+    pub(super) fn stop(&self, number: u64) -> bool {
+        let stops = self.stops();
+        let Some(stop) = stops.get(&number) else { return false };
+        stop.send_if_modified(|stop| stop.replace(Stop::Requested).is_none())
+    }
+
+    /// To wait for a run's stop; `None` where the lease is lost.
+    pub(super) fn stopped(&self, number: u64) -> Option<watch::Receiver<Option<Stop>>> {
+        self.stops().get(&number).map(watch::Sender::subscribe)
+    }
+
+    fn threads(&self) -> MutexGuard<'_, Threads> {
+        self.threads.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn stops(&self) -> MutexGuard<'_, HashMap<u64, watch::Sender<Option<Stop>>>> {
+        self.stops.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Threads {
+    fn get(&mut self, key: &ThreadKey) -> &mut Thread {
+        if self.of.len() >= self.sweep_at.max(64) {
+            self.of
+                .retain(|_, thread| thread.running.is_some() || thread.head.receiver_count() > 0);
+            self.sweep_at = self.of.len() * 2;
+        }
+        self.of.entry(key.clone()).or_insert_with(|| Thread {
+            tail: VecDeque::new(),
+            bytes: 0,
+            generation: 0,
+            running: None,
+            head: watch::Sender::new(0),
+        })
+    }
+}

@@ -1,0 +1,530 @@
+//! A journal in a file.
+
+mod fault;
+mod live;
+mod rows;
+mod schema;
+mod writer;
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::future::ready;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use agui_types::{Event, RunId};
+use rusqlite::{Connection, params};
+use tokio::sync::{mpsc, oneshot, watch};
+
+use self::fault::Failure;
+use self::live::Live;
+use self::rows::{signed, unsigned};
+use self::writer::{Task, Writer, task};
+use crate::clock::Clock;
+use crate::entry::{Cursor, Encoded, Entry, Page, ReadLimit};
+use crate::error::JournalError;
+use crate::implement::{Batch, Fold, compact_run};
+use crate::journal::{BoxFuture, Journal, Result};
+use crate::retention::{Compacted, Removed, Retention};
+use crate::run::{Begun, EndedRun, Lease, NewRun, Stop, StopOutcome};
+use crate::snapshot::{Facts, Snapshot};
+use crate::thread::{Tenant, ThreadInfo, ThreadKey, ThreadPage, ThreadQuery};
+
+/// A [`Journal`] in a SQLite file, for one process.
+///
+/// One thread writes, and commits together what comes together; a few beside it read. The file
+/// belongs to one process at a time: a second one is refused with
+/// [`Contended`](JournalError::Contended). So no lease outlives its process: the runs that a process
+/// left behind are ended when the next one opens the file, and their threads are usable at once.
+///
+/// Clones are the same journal. It is [closed](Self::close) also when the last clone is dropped and
+/// what was asked for is written, which nobody waits for.
+#[derive(Clone)]
+pub struct SqliteJournal {
+    shared: Arc<Shared>,
+}
+
+/// What a crash may take.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Durability {
+    /// The process may die at any time (`kill -9`, a panic, out of memory) and nothing that was
+    /// acknowledged is lost. When the machine loses power or its kernel fails, the last moments
+    /// before may be lost; the file stays sound. SQLite's `synchronous = NORMAL`.
+    #[default]
+    Process,
+    /// Nothing that was acknowledged is lost when the machine loses power either, if the disk does
+    /// what it says. Every commit waits for the disk. SQLite's `synchronous = FULL`.
+    Power,
+}
+
+/// How a [`SqliteJournal`] is opened.
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct SqliteOptions {
+    path: PathBuf,
+    durability: Durability,
+    clock: Clock,
+    readers: usize,
+    max_pages: Option<u64>,
+}
+
+impl SqliteOptions {
+    /// The journal in this file, which is made where it is missing; its folder has to be there.
+    /// Beside it SQLite puts files that end in `-wal` and `-shm`, and the journal one that ends in
+    /// `-lock`.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self {
+            path: path.into(),
+            durability: Durability::default(),
+            clock: Clock::default(),
+            readers: 2,
+            max_pages: None,
+        }
+    }
+
+    /// Sets what a crash may take. Unless set: nothing when the process dies.
+    pub fn durability(mut self, durability: Durability) -> Self {
+        self.durability = durability;
+        self
+    }
+
+    /// Sets the clock. Unless set: the system's.
+    pub fn clock(mut self, clock: Clock) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// Sets how many threads read, at least one. Unless set: two.
+    pub fn readers(mut self, readers: usize) -> Self {
+        self.readers = readers.max(1);
+        self
+    }
+
+    /// Sets how large the file may grow, in SQLite's pages of 4 KiB; beyond it a write is
+    /// [`Full`](JournalError::Full). Unless set: as large as the disk.
+    pub fn max_pages(mut self, pages: u64) -> Self {
+        self.max_pages = Some(pages);
+        self
+    }
+
+    /// Opens the journal and ends the runs that another process has left. What those were is what
+    /// the first [`recover`](Journal::recover) gives.
+    ///
+    /// Fails with [`Contended`](JournalError::Contended) where another process has the file, with
+    /// [`Corrupt`](JournalError::Corrupt) where it is no journal or that of a newer version, and
+    /// where the storage fails.
+    pub async fn open(self) -> Result<SqliteJournal> {
+        let (opened, opening) = oneshot::channel();
+        let (open, closed) = watch::channel(());
+        let (tasks, queue) = mpsc::channel::<Task>(QUEUE);
+        let live = Arc::new(Live::default());
+        let writer_live = Arc::clone(&live);
+        spawn("agui-journal-writer", move || {
+            let (lock, readers, writer) = match self.prepare(writer_live) {
+                Ok(prepared) => prepared,
+                Err(error) => return drop(opened.send(Err(error))),
+            };
+            if opened.send(Ok(readers)).is_ok() {
+                writer.work(queue);
+            }
+            // Only now may another process have the file.
+            drop(lock);
+            drop(open);
+        })?;
+        let connections = opening.await.map_err(|_| JournalError::Closed)??;
+        let readers = Readers::start(connections)?;
+        Ok(SqliteJournal { shared: Arc::new(Shared { tasks, readers, live, closed }) })
+    }
+
+    fn prepare(&self, live: Arc<Live>) -> Result<(File, Vec<Connection>, Writer)> {
+        let lock = lock(&self.path)?;
+        let connection = schema::open_writer(&self.path, self.durability, self.max_pages)?;
+        let mut writer = Writer::new(connection, self.clock.clone(), live);
+        writer.end_abandoned()?;
+        let readers: std::result::Result<Vec<_>, Failure> =
+            (0..self.readers).map(|_| schema::open_reader(&self.path)).collect();
+        Ok((lock, readers?, writer))
+    }
+}
+
+/// How long is waited for somebody else who has the file locked.
+const BUSY: Duration = Duration::from_secs(5);
+
+/// How many tasks wait for the writer, and for the readers, before those who have more have to wait.
+const QUEUE: usize = 1_024;
+
+impl SqliteJournal {
+    /// Opens the journal in a file, as [`SqliteOptions::new`] says.
+    pub async fn open(path: impl Into<PathBuf>) -> Result<Self> {
+        SqliteOptions::new(path).open().await
+    }
+
+    /// Closes the journal, for all clones: what was asked for before is written, what is asked for
+    /// later is [`Closed`](JournalError::Closed). Waits until another process may have the file. Runs
+    /// that are going on are ended by whoever opens it next.
+    pub async fn close(&self) {
+        // Where it fails it was closed before.
+        let _ = self
+            .write(|writer| {
+                writer.close();
+                Ok(())
+            })
+            .await;
+        let mut closed = self.shared.closed.clone();
+        while closed.changed().await.is_ok() {}
+    }
+
+    async fn write<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Writer) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let (task, answer) = task(work);
+        self.shared.tasks.send(task).await.map_err(|_| JournalError::Closed)?;
+        answer.await.map_err(|_| JournalError::Closed)?
+    }
+
+    async fn query<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Connection) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        self.shared.readers.ask(work).await
+    }
+
+    async fn retain_now(&self, retention: Retention) -> Result<Removed> {
+        let now = self.write(|writer| Ok(writer.now())).await?;
+        let doomed = self.query(move |connection| doomed(connection, &retention, now)).await?;
+        let Removed { threads, more } = Removed::cut(doomed);
+        let threads = self.write(move |writer| writer.retain(threads)).await?;
+        Ok(Removed { threads, more })
+    }
+
+    async fn compact_now(&self, ended_for: Duration) -> Result<Compacted> {
+        let ended_for = u64::try_from(ended_for.as_millis()).unwrap_or(u64::MAX);
+        let now = self.write(|writer| Ok(writer.now())).await?;
+        let before = now.saturating_sub(ended_for);
+        let threads = self.query(move |connection| due(connection, before)).await?;
+        let mut done = Compacted::default();
+        for thread in threads {
+            let room = Compacted::MOST - usize::try_from(done.runs).unwrap_or(Compacted::MOST);
+            let compact = move |connection: &Connection| compact(connection, thread, before, room);
+            let (runs, more) = self.query(compact).await?;
+            for (number, events) in runs {
+                let run = self.write(move |writer| writer.compacted(number, events)).await?;
+                done.runs += run.runs;
+                done.events += run.events;
+                done.bytes += run.bytes;
+            }
+            done.more |= more;
+            if more {
+                break;
+            }
+        }
+        Ok(done)
+    }
+}
+
+impl std::fmt::Debug for SqliteJournal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SqliteJournal").finish_non_exhaustive()
+    }
+}
+
+impl Journal for SqliteJournal {
+    fn begin(&self, run: NewRun) -> BoxFuture<'_, Result<Begun>> {
+        Box::pin(self.write(move |writer| writer.begin(run)))
+    }
+
+    fn append(&self, lease: &Lease, events: Vec<Event>) -> BoxFuture<'_, Result<u64>> {
+        let lease = lease.clone();
+        Box::pin(async move {
+            let batch = Batch::new(events);
+            self.write(move |writer| writer.write(&lease, batch, false)).await
+        })
+    }
+
+    fn finish(&self, lease: &Lease, events: Vec<Event>) -> BoxFuture<'_, Result<u64>> {
+        let lease = lease.clone();
+        Box::pin(async move {
+            let batch = Batch::new(events);
+            self.write(move |writer| writer.write(&lease, batch, true)).await
+        })
+    }
+
+    fn renew(&self, lease: &Lease) -> BoxFuture<'_, Result<()>> {
+        let lease = lease.clone();
+        Box::pin(self.write(move |writer| writer.renew(&lease)))
+    }
+
+    fn stopped(&self, lease: &Lease) -> BoxFuture<'static, Stop> {
+        let Some(mut stop) = self.shared.live.stopped(lease.number()) else {
+            return Box::pin(ready(Stop::LeaseLost));
+        };
+        Box::pin(async move {
+            let stop = stop.wait_for(Option::is_some).await;
+            stop.ok().and_then(|stop| *stop).unwrap_or(Stop::LeaseLost)
+        })
+    }
+
+    fn request_stop(
+        &self,
+        thread: &ThreadKey,
+        run: Option<&RunId>,
+    ) -> BoxFuture<'_, Result<StopOutcome>> {
+        let (thread, run) = (thread.clone(), run.cloned());
+        Box::pin(self.write(move |writer| writer.request_stop(&thread, run.as_ref())))
+    }
+
+    fn recover(&self) -> BoxFuture<'_, Result<Vec<EndedRun>>> {
+        Box::pin(self.write(Writer::recover))
+    }
+
+    fn read(
+        &self,
+        thread: &ThreadKey,
+        from: Cursor,
+        limit: ReadLimit,
+    ) -> BoxFuture<'_, Result<Page>> {
+        let thread = thread.clone();
+        Box::pin(async move {
+            if let Some(page) = self.shared.live.page(&thread, from, limit) {
+                return Ok(page);
+            }
+            self.query(move |connection| {
+                // One state of the file for everything that is read.
+                let transaction = connection.unchecked_transaction()?;
+                rows::page(&transaction, &thread, from, limit)
+            })
+            .await
+        })
+    }
+
+    fn changed(&self, thread: &ThreadKey, position: u64) -> BoxFuture<'_, Result<()>> {
+        let thread = thread.clone();
+        Box::pin(async move {
+            // In this order: what is written after the look into the file is seen here.
+            let (mut head, running) = self.shared.live.watch(&thread);
+            if !running {
+                let row = move |connection: &Connection| {
+                    rows::thread_row(connection, &thread)?.ok_or(JournalError::ThreadNotFound)
+                };
+                if self.query(row).await?.head > position {
+                    return Ok(());
+                }
+            }
+            let head = head.wait_for(|head| *head > position).await;
+            head.map(|_| ()).map_err(|_| JournalError::ThreadNotFound)
+        })
+    }
+
+    fn snapshot(&self, thread: &ThreadKey) -> BoxFuture<'_, Result<Snapshot>> {
+        let thread = thread.clone();
+        Box::pin(self.query(move |connection| {
+            let transaction = connection.unchecked_transaction()?;
+            rows::snapshot(&transaction, &thread)
+        }))
+    }
+
+    fn facts(&self, thread: &ThreadKey) -> BoxFuture<'_, Result<Facts>> {
+        let thread = thread.clone();
+        Box::pin(self.query(move |connection| {
+            let transaction = connection.unchecked_transaction()?;
+            let row = rows::thread_row(&transaction, &thread)?;
+            let row = row.ok_or(JournalError::ThreadNotFound)?;
+            Ok(rows::facts(&transaction, row.id)?)
+        }))
+    }
+
+    fn thread(&self, thread: &ThreadKey) -> BoxFuture<'_, Result<ThreadInfo>> {
+        let thread = thread.clone();
+        Box::pin(self.query(move |connection| rows::info(connection, &thread)))
+    }
+
+    fn threads(&self, query: ThreadQuery) -> BoxFuture<'_, Result<ThreadPage>> {
+        Box::pin(self.query(move |connection| rows::list(connection, &query)))
+    }
+
+    fn rename(
+        &self,
+        thread: &ThreadKey,
+        name: Option<String>,
+    ) -> BoxFuture<'_, Result<ThreadInfo>> {
+        let thread = thread.clone();
+        Box::pin(self.write(move |writer| writer.rename(&thread, name.as_deref())))
+    }
+
+    fn archive(&self, thread: &ThreadKey, archived: bool) -> BoxFuture<'_, Result<ThreadInfo>> {
+        let thread = thread.clone();
+        Box::pin(self.write(move |writer| writer.archive(&thread, archived)))
+    }
+
+    fn delete(&self, thread: &ThreadKey) -> BoxFuture<'_, Result<()>> {
+        let thread = thread.clone();
+        Box::pin(self.write(move |writer| writer.delete(&thread)))
+    }
+
+    fn clear(&self, tenant: &Tenant, owner: Option<&str>) -> BoxFuture<'_, Result<u64>> {
+        let (tenant, owner) = (tenant.clone(), owner.map(str::to_owned));
+        Box::pin(self.write(move |writer| writer.clear(&tenant, owner.as_deref())))
+    }
+
+    fn compact(&self, ended_for: Duration) -> BoxFuture<'_, Result<Compacted>> {
+        Box::pin(self.compact_now(ended_for))
+    }
+
+    fn retain(&self, retention: &Retention) -> BoxFuture<'_, Result<Removed>> {
+        Box::pin(self.retain_now(retention.clone()))
+    }
+}
+
+struct Shared {
+    tasks: mpsc::Sender<Task>,
+    /// Its sender is gone once the file is free.
+    closed: watch::Receiver<()>,
+    readers: Readers,
+    live: Arc<Live>,
+}
+
+/// A piece of work for a reader.
+type Question = Box<dyn FnOnce(&Connection) + Send>;
+
+/// The threads that read, each with a connection of its own.
+struct Readers {
+    questions: mpsc::Sender<Question>,
+}
+
+impl Readers {
+    fn start(connections: Vec<Connection>) -> Result<Self> {
+        let (questions, queue) = mpsc::channel::<Question>(QUEUE);
+        let queue = Arc::new(Mutex::new(queue));
+        for connection in connections {
+            let queue = Arc::clone(&queue);
+            spawn("agui-journal-reader", move || {
+                loop {
+                    let next = queue.lock().unwrap_or_else(PoisonError::into_inner).blocking_recv();
+                    let Some(question) = next else { return };
+                    question(&connection);
+                }
+            })?;
+        }
+        Ok(Self { questions })
+    }
+
+    async fn ask<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Connection) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let (sender, answer) = oneshot::channel();
+        let question: Question = Box::new(move |connection| drop(sender.send(work(connection))));
+        self.questions.send(question).await.map_err(|_| JournalError::Closed)?;
+        answer.await.map_err(|_| JournalError::Closed)?
+    }
+}
+
+fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<()> {
+    let started = thread::Builder::new().name(name.to_owned()).spawn(work);
+    started.map(|_| ()).map_err(|error| JournalError::Storage { source: error.into() })
+}
+
+/// Takes the file for this process. The system gives it back when the process ends, however it does.
+fn lock(path: &Path) -> Result<File> {
+    let mut beside = path.as_os_str().to_owned();
+    beside.push("-lock");
+    let storage = |error: std::io::Error| JournalError::Storage { source: error.into() };
+    let file = OpenOptions::new().create(true).truncate(false).write(true).open(beside);
+    let file = file.map_err(storage)?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(JournalError::Contended { source: None }),
+        Err(TryLockError::Error(error)) => Err(storage(error)),
+    }
+}
+
+/// The threads with runs to compact.
+fn due(connection: &Connection, before: u64) -> Result<Vec<i64>> {
+    let mut statement = connection.prepare_cached(
+        "SELECT DISTINCT thread FROM runs WHERE compacted = 0 AND ended_at IS NOT NULL \
+         AND ended_at <= ?1 ORDER BY thread LIMIT ?2",
+    )?;
+    let rows =
+        statement.query_map(params![signed(before), Compacted::MOST + 1], |row| row.get(0))?;
+    Ok(rows.collect::<rusqlite::Result<Vec<i64>>>()?)
+}
+
+/// Compacts up to `room` of a thread's runs; whether there are more.
+#[expect(clippy::type_complexity, reason = "a pair of answers to one caller")]
+fn compact(
+    connection: &Connection,
+    thread: i64,
+    before: u64,
+    room: usize,
+) -> Result<(Vec<(u64, Option<Vec<Encoded>>)>, bool)> {
+    let connection = connection.unchecked_transaction()?;
+    let mut statement = connection.prepare_cached(
+        "SELECT number, run, first, last, compacted = 0 AND ended_at <= ?2 FROM runs \
+         WHERE thread = ?1 AND last IS NOT NULL ORDER BY last",
+    )?;
+    let mut rows = statement.query(params![thread, signed(before)])?;
+    let mut fold = Fold::new();
+    let mut done = Vec::new();
+    while let Some(row) = rows.next()? {
+        let (number, run) = (rows::number_at(row, 0)?, RunId::from(row.get::<_, String>(1)?));
+        let (first, last) = (rows::number_at(row, 2)?, rows::number_at(row, 3)?);
+        if row.get::<_, bool>(4)? {
+            if done.len() == room {
+                return Ok((done, true));
+            }
+            let mut statement = connection.prepare_cached(
+                "SELECT position, kind, json FROM events \
+                 WHERE thread = ?1 AND position BETWEEN ?2 AND ?3 ORDER BY position",
+            )?;
+            let range = params![thread, signed(first), signed(last)];
+            let entries = statement.query_map(range, |row| {
+                let kind = rows::read_kind(row.get(1)?);
+                let json: Vec<u8> = row.get(2)?;
+                Ok(Entry::new(rows::number_at(row, 0)?, kind, run.clone(), json.into()))
+            })?;
+            let entries = entries.collect::<rusqlite::Result<Vec<_>>>()?;
+            done.push((number, compact_run(fold.conversation().clone(), &entries)));
+        }
+        rows::events(&connection, thread, first, last, |event| {
+            // Every event of a log is sound.
+            let _ = fold.push(&event);
+        })?;
+    }
+    Ok((done, false))
+}
+
+/// The threads to remove, one more than one call removes where there are more.
+fn doomed(connection: &Connection, retention: &Retention, now: u64) -> Result<Vec<ThreadKey>> {
+    let connection = connection.unchecked_transaction()?;
+    let mut tenants = connection.prepare_cached(
+        "SELECT tenant, count(*), coalesce(sum(bytes), 0) FROM threads GROUP BY tenant ORDER BY tenant",
+    )?;
+    let mut tenants = tenants.query([])?;
+    let mut doomed = Vec::new();
+    while let Some(row) = tenants.next()? {
+        let tenant = Tenant::new(row.get::<_, String>(0)?);
+        let (mut count, mut bytes) = (rows::number_at(row, 1)?, rows::number_at(row, 2)?);
+        let mut threads = connection.prepare_cached(
+            "SELECT t.thread, t.updated_at, t.bytes FROM threads t \
+             JOIN runs r ON r.number = t.last_run \
+             WHERE t.tenant = ?1 AND r.ended_at IS NOT NULL ORDER BY t.updated_at, t.thread",
+        )?;
+        let mut threads = threads.query([tenant.as_str()])?;
+        while let Some(row) = threads.next()? {
+            let updated_at: i64 = row.get(1)?;
+            let idle = Duration::from_millis(now.saturating_sub(unsigned(updated_at)));
+            if !retention.removes(idle, count, bytes) {
+                break;
+            }
+            count -= 1;
+            bytes = bytes.saturating_sub(rows::number_at(row, 2)?);
+            doomed.push(ThreadKey::new(tenant.clone(), row.get::<_, String>(0)?));
+            if doomed.len() > Retention::MOST {
+                return Ok(doomed);
+            }
+        }
+    }
+    Ok(doomed)
+}

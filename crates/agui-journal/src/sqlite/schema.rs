@@ -1,0 +1,135 @@
+//! Tables, and how they came to be what they are.
+
+use rusqlite::{Connection, OpenFlags};
+
+use super::Durability;
+use super::fault::{Failure, Kind};
+
+/// The steps from an empty file to the newest form; `user_version` says how many were taken.
+const MIGRATIONS: &[&str] = &["
+    -- One row, small: it is written anew with every append.
+    CREATE TABLE threads (
+        id INTEGER PRIMARY KEY,
+        tenant TEXT NOT NULL,
+        thread TEXT NOT NULL,
+        name TEXT,
+        owner TEXT,
+        archived INTEGER NOT NULL DEFAULT 0,
+        created_at INTEGER NOT NULL,
+        updated_at INTEGER NOT NULL,
+        runs INTEGER NOT NULL DEFAULT 0,
+        finished_runs INTEGER NOT NULL DEFAULT 0,
+        last_run INTEGER NOT NULL DEFAULT 0,
+        -- The position of the last event; positions begin behind `floor`.
+        head INTEGER NOT NULL DEFAULT 0,
+        floor INTEGER NOT NULL,
+        bytes INTEGER NOT NULL DEFAULT 0,
+        generation INTEGER NOT NULL DEFAULT 0,
+        open_interrupts INTEGER NOT NULL DEFAULT 0,
+        pending_calls INTEGER NOT NULL DEFAULT 0,
+        UNIQUE (tenant, thread)
+    ) STRICT;
+    CREATE INDEX threads_by_activity ON threads (tenant, updated_at, thread);
+
+    CREATE TABLE runs (
+        -- Never used twice, so that a lease cannot be taken for another.
+        number INTEGER PRIMARY KEY AUTOINCREMENT,
+        thread INTEGER NOT NULL,
+        run TEXT NOT NULL,
+        agent TEXT NOT NULL,
+        began_at INTEGER NOT NULL,
+        ended_at INTEGER,
+        ending TEXT,
+        first INTEGER NOT NULL,
+        last INTEGER,
+        -- What the log adds to its RUN_STARTED; nothing once it has ended.
+        input TEXT,
+        compacted INTEGER NOT NULL DEFAULT 0,
+        shorter INTEGER NOT NULL DEFAULT 0
+    ) STRICT;
+    CREATE INDEX runs_by_place ON runs (thread, last);
+    CREATE INDEX runs_going_on ON runs (number) WHERE ended_at IS NULL;
+    CREATE INDEX runs_to_compact ON runs (ended_at) WHERE compacted = 0 AND ended_at IS NOT NULL;
+
+    CREATE TABLE events (
+        thread INTEGER NOT NULL,
+        position INTEGER NOT NULL,
+        run INTEGER NOT NULL,
+        kind INTEGER NOT NULL,
+        json BLOB NOT NULL,
+        PRIMARY KEY (thread, position)
+    ) STRICT, WITHOUT ROWID;
+
+    -- The thread folded up to the end of its last run.
+    CREATE TABLE folded (
+        thread INTEGER PRIMARY KEY,
+        messages TEXT NOT NULL,
+        state TEXT NOT NULL,
+        interrupts TEXT NOT NULL,
+        calls TEXT NOT NULL
+    ) STRICT;
+
+    -- The greatest position of any thread that was removed.
+    CREATE TABLE floor (position INTEGER NOT NULL) STRICT;
+    INSERT INTO floor VALUES (0);
+"];
+
+/// Marks a file as a journal of this crate: `agui`.
+const APPLICATION: i64 = 0x6167_7569;
+
+/// Opens the file to write it, and brings it to the newest form.
+pub(super) fn open_writer(
+    path: &std::path::Path,
+    durability: Durability,
+    max_pages: Option<u64>,
+) -> Result<Connection, Failure> {
+    let mut connection = Connection::open(path)?;
+    prepare(&connection)?;
+    connection.pragma_update(None, "journal_mode", "WAL")?;
+    let synchronous = match durability {
+        Durability::Process => "NORMAL",
+        Durability::Power => "FULL",
+    };
+    connection.pragma_update(None, "synchronous", synchronous)?;
+    migrate(&mut connection)?;
+    if let Some(pages) = max_pages {
+        connection.pragma_update(None, "max_page_count", pages)?;
+    }
+    Ok(connection)
+}
+
+/// Opens the file to read it, beside the one who writes.
+pub(super) fn open_reader(path: &std::path::Path) -> Result<Connection, Failure> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    prepare(&connection)?;
+    Ok(connection)
+}
+
+fn prepare(connection: &Connection) -> Result<(), Failure> {
+    connection.busy_timeout(super::BUSY)?;
+    connection.set_prepared_statement_cache_capacity(64);
+    Ok(())
+}
+
+fn migrate(connection: &mut Connection) -> Result<(), Failure> {
+    let transaction = connection.transaction()?;
+    let application: i64 =
+        transaction.pragma_query_value(None, "application_id", |row| row.get(0))?;
+    let version: usize = transaction.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    let tables: i64 =
+        transaction.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    if application != APPLICATION && tables > 0 {
+        return Err(Failure::new(Kind::Corrupt, "it is the database of another program"));
+    }
+    let Some(missing) = MIGRATIONS.get(version..) else {
+        return Err(Failure::new(Kind::Corrupt, "it was written by a newer version"));
+    };
+    for step in missing {
+        transaction.execute_batch(step)?;
+    }
+    transaction.pragma_update(None, "user_version", MIGRATIONS.len())?;
+    transaction.pragma_update(None, "application_id", APPLICATION)?;
+    transaction.commit()?;
+    Ok(())
+}
