@@ -6,13 +6,14 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import { aguiBinary, runProgram, startPydanticAgent } from "./lib/processes.mjs";
+import { aguiBinary, builtBinary, runProgram, startPydanticAgent } from "./lib/processes.mjs";
 
 const COMPLETED = 0;
 const FAILED = 1;
 const INTERRUPTED = 3;
 
 const agui = aguiBinary();
+const interop = builtBinary("agui-interop", "AGUI_INTEROP_BIN", "-p agui-interop");
 let folder;
 let agent;
 before(async () => {
@@ -85,7 +86,7 @@ describe("agui run against an agent of pydantic-ai", () => {
   test("a tool of the front end is called, answered, and put into words", async () => {
     const question = { type: "object", properties: { question: { type: "string" } } };
     const tools = [{ name: "ask_person", description: "Asks a person.", parameters: question }];
-    const { code, report } = await run({ tools }, "ask");
+    const { code, report } = await run({ tools }, "ask person");
     assert.equal(code, COMPLETED);
     const caller = report.messages.at(-1);
     assert.deepEqual(caller.toolCalls, [call("ask_person", '{"question":"Why?"}')]);
@@ -121,6 +122,82 @@ describe("agui run against an agent of pydantic-ai", () => {
     assert.deepEqual(spoken(report), ["user: fail", "assistant: I was "]);
   });
 });
+
+describe("a session with an agent of pydantic-ai", () => {
+  test("text, and a history that the agent is told again", async () => {
+    const [first, second] = await converse([{ say: "text" }, { say: "and then?" }]);
+    assert.equal(first.ending, "completed");
+    assert.deepEqual(first.texts, ["Grüße, ", "世界 ", "🌍"].map((text) => Buffer.byteLength(text)));
+    assert.deepEqual(spoken(first), ["user: text", "assistant: Grüße, 世界 🌍"]);
+    assert.deepEqual(spoken(second).slice(0, 3), [...spoken(first), "user: and then?"]);
+    assert.match(second.messages.at(-1).content, /'text', 'and then\?'/);
+    assert.equal(second.usage.length, 1);
+    assert.ok(second.usage[0].totalTokens > first.usage[0].totalTokens);
+  });
+
+  test("a tool of the agent", async () => {
+    const [{ runs, messages, pendingToolCalls }] = await converse([{ say: "weather" }]);
+    assert.equal(runs, 1);
+    assert.deepEqual(messages.map(({ role }) => role), ["user", "assistant", "tool", "assistant"]);
+    assert.equal(messages.at(-1).content, "weather said sun over Genève.");
+    assert.deepEqual(pendingToolCalls, []);
+  });
+
+  test("a tool of the front end is carried out, and the agent told in the same turn", async () => {
+    const [{ ending, runs, tools, messages }] = await converse([{ say: "ask person" }]);
+    assert.equal(ending, "completed");
+    assert.equal(runs, 2);
+    assert.deepEqual(tools, ["call-1: answered"]);
+    assert.equal(messages.at(-1).content, 'ask_person said Who asks "Why?"?.');
+  });
+
+  test("a tool of the front end without a handler waits for its answer", async () => {
+    const [asked, told] = await converse([{ say: "ask later" }, { answer: "Because" }]);
+    assert.deepEqual(asked.pendingToolCalls, ["call-1"]);
+    assert.equal(asked.runs, 1);
+    assert.deepEqual(told.pendingToolCalls, []);
+    assert.equal(told.messages.at(-1).content, "ask_later said Because.");
+  });
+
+  test("state: set, restated, patched, sent again", async () => {
+    const [first, second, third] = await converse([
+      { setState: { state: { count: 6, notes: ["old"] }, say: "count" } },
+      { say: "note milk" },
+      { say: "count" },
+    ]);
+    assert.deepEqual(first.state, { count: 7, notes: ["old"] });
+    assert.deepEqual(second.state, { count: 7, notes: ["old", "milk"] });
+    assert.deepEqual(third.state, { count: 8, notes: ["old", "milk"] });
+  });
+
+  test("an approval, asked for and given", async () => {
+    const [asked, done] = await converse([{ say: "delete" }, { resume: { approved: true } }]);
+    assert.equal(asked.ending, "interrupted");
+    assert.equal(asked.openInterrupts.length, 1);
+    assert.equal(done.ending, "completed");
+    assert.deepEqual(done.openInterrupts, []);
+    assert.equal(done.messages.at(-1).content, "delete said a is gone.");
+  });
+
+  test("a failure, and the next turn", async () => {
+    const [failed, next] = await converse([{ say: "fail" }, { say: "text" }]);
+    assert.equal(failed.ending, "failed");
+    assert.match(failed.error, /out of tokens/);
+    assert.equal(next.ending, "completed");
+    assert.equal(next.messages.at(-1).content, "Grüße, 世界 🌍");
+  });
+});
+
+/** Plays steps in one session (rust/src/session.rs), and tells what came of each. */
+async function converse(steps) {
+  const stdin = steps.map((step) => `${JSON.stringify(step)}\n`).join("");
+  const ran = await runProgram(interop, ["session", `${agent.url}/`], { stdin });
+  assert.equal(ran.code, 0, ran.stderr);
+  const outcomes = ran.stdout.trimEnd().split("\n").map((line) => JSON.parse(line));
+  assert.equal(outcomes.length, steps.length);
+  for (const { warnings } of outcomes) assert.deepEqual(warnings, []);
+  return outcomes;
+}
 
 /** One run over an input or the report of an earlier run; every event must be as described. */
 async function run(input, ...words) {

@@ -64,10 +64,10 @@ async def model(messages, info):
         case "delete":
             yield {0: DeltaToolCall(name="delete", json_args='{"file":"a"}', tool_call_id="call-1")}
         case "ask":
-            # The first tool that the front end brings; ours are described by the agent.
-            ours = {"weather", "count", "note", "delete"}
-            tool = next(tool for tool in info.function_tools if tool.name not in ours)
-            yield {0: DeltaToolCall(tool.name, '{"question":"Why?"}', tool_call_id="call-1")}
+            # A tool of the front end, which the request describes.
+            name = f"ask_{rest}"
+            assert name in {tool.name for tool in info.function_tools}
+            yield {0: DeltaToolCall(name, '{"question":"Why?"}', tool_call_id="call-1")}
         case "fail":
             yield "I was "
             raise RuntimeError("out of tokens")

@@ -7,7 +7,7 @@ import { builtBinary } from "../../lib/processes.mjs";
 /** Starts our client. Throws where it is not built. */
 export function startOurs() {
   const program = builtBinary("agui-interop", "AGUI_INTEROP_BIN", "-p agui-interop");
-  const child = spawn(program, { stdio: ["pipe", "pipe", "inherit"] });
+  const child = spawn(program, ["cases"], { stdio: ["pipe", "pipe", "inherit"] });
   const waiting = [];
   let ended;
   const end = (why) => {
