@@ -114,6 +114,28 @@ for (const [name, start] of Object.entries(peers)) {
       assert.deepEqual(idsOf(answered.report.newMessages), ["result-1"]);
     });
 
+    test("--resume answers a question from its result file, or cancels it", async () => {
+      const asked = await run([peer.url, "interrupt", "--thread", "thread-1"]);
+      const [{ id }] = asked.report.openInterrupts;
+      const file = join(folder, "asked.json");
+      await writeFile(file, JSON.stringify(asked.report));
+      for (const [answer, entry] of [
+        [`${id}={"ok":[null]}`, { interruptId: id, status: "resolved", payload: { ok: [null] } }],
+        [id, { interruptId: id, status: "cancelled" }],
+      ]) {
+        const answered = await run([peer.url, "--input", file, "--resume", answer]);
+        assert.equal(answered.code, 0, answered.stderr);
+        assert.deepEqual(answered.report.openInterrupts, []);
+        assert.deepEqual(JSON.parse(answered.report.messages.at(-1).content), [entry]);
+      }
+    });
+
+    test("a message comes from standard input", async () => {
+      const { code, stdout, stderr } = await run([peer.url, "-"], { stdin: "text\n" });
+      assert.equal(code, 0, stderr);
+      assert.ok(stdout.includes("Grüße, 世界 🌍"), stdout);
+    });
+
     test("malformed input is refused before anything is sent (C-37)", async () => {
       const input = { threadId: "t", runId: "r", messages: [{ id: "u", role: "user", content: 7 }] };
       const { code, stderr } = await runProgram(

@@ -56,6 +56,27 @@ pub enum AgentError {
         /// Why not.
         source: BoxError,
     },
+    /// The connection failed before an answer began: it was closed, or what came is no HTTP.
+    #[error("the connection to {url} failed before an answer came")]
+    NoAnswer {
+        /// Where to, without credentials and query.
+        url: String,
+        /// How.
+        source: BoxError,
+    },
+    /// The answer sends the request elsewhere, where it is not taken: a redirected `POST` would lose
+    /// its body, and credentials would travel to whom they were not given.
+    #[error(
+        "HTTP {status}: the agent redirects {}, which is not followed",
+        location.as_deref().map_or("without a Location".into(), |url| format!("to {url}"))
+    )]
+    Redirect {
+        /// The HTTP status.
+        status: u16,
+        /// Where to, without credentials, query and fragment; `None` where the answer does not say,
+        /// or names no place that a request could go to.
+        location: Option<String>,
+    },
     /// The agent refused the request with a status outside 2xx (T-19).
     #[error("HTTP {status}{}{body}", if body.is_empty() { "" } else { ": " })]
     Status {
@@ -125,12 +146,13 @@ impl AgentError {
         use DecodeErrorKind as Kind;
         match self {
             Self::Connect { .. }
+            | Self::NoAnswer { .. }
             | Self::Compressed { .. }
             | Self::NoBody { .. }
             | Self::Transport { .. }
             | Self::Idle { .. }
             | Self::Headers { .. } => "transport",
-            Self::Status { .. } => "http",
+            Self::Status { .. } | Self::Redirect { .. } => "http",
             Self::ContentType { .. } => "truncated",
             Self::Decode(error) => match error.kind() {
                 Kind::NotJson => "sse-json",

@@ -169,9 +169,17 @@ async fn a_refusal_carries_status_and_body() {
 
 #[tokio::test]
 async fn a_redirect_is_not_followed() {
-    let answer = "HTTP/1.1 307 Go\r\nlocation: http://127.0.0.1:1/\r\ncontent-length: 0\r\n\r\n";
-    let (_, error) = outcome_of(answer).await;
-    assert!(matches!(error, Some(AgentError::Status { status: 307, .. })), "{error:?}");
+    for (to, said) in [
+        ("location: http://u:s3cret@127.0.0.1:1/a?k=s3cret\r\n", Some("http://127.0.0.1:1/a")),
+        ("location: file:///etc\r\n", None),
+        ("", None),
+    ] {
+        let answer = format!("HTTP/1.1 307 Go\r\n{to}content-length: 0\r\n\r\n");
+        let (_, error) = outcome_of(&answer).await;
+        let error = error.unwrap();
+        let AgentError::Redirect { status: 307, location } = &error else { panic!("{error:?}") };
+        assert_eq!((location.as_deref(), error.class()), (said, "http"));
+    }
 }
 
 #[tokio::test]

@@ -327,6 +327,17 @@ fn a_refusal_comes_with_its_status_and_body() {
     }
     let nothing = Peer::new(vec![Step::Raw("HTTP/1.1 204 No Content\r\n\r\n".into())]);
     assert_ended(&against(&nothing), "failed", 7, Some("transport"));
+
+    for (answer, class, says) in [
+        ("HTTP/1.1 308 Gone\r\nlocation: /there\r\ncontent-length: 0\r\n\r\n", "http", "/there"),
+        ("HTTP/1.1 308 Gone\r\ncontent-length: 0\r\n\r\n", "http", "without a Location"),
+        ("", "transport", "before an answer came"),
+        ("HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\n\r\n\u{1f}", "transport", "gzip"),
+    ] {
+        let ran = against(&Peer::new(vec![Step::Raw(answer.into())]));
+        assert_ended(&ran, "failed", 7, Some(class));
+        assert!(ran.stderr.contains(says), "{}", ran.stderr);
+    }
 }
 
 #[test]

@@ -297,7 +297,10 @@ fn sentence(error: &AgentError) -> Cow<'static, str> {
         }
         AgentError::Idle { .. } => "the agent fell silent".into(),
         AgentError::Headers { .. } => "the request to the agent could not be made".into(),
-        AgentError::Transport { .. } => "the connection to the agent failed".into(),
+        AgentError::NoAnswer { .. } | AgentError::Transport { .. } => {
+            "the connection to the agent failed".into()
+        }
+        AgentError::Redirect { .. } => "the agent is somewhere else".into(),
         AgentError::Cancelled => "the run was cancelled".into(),
         _ => "the agent's answer cannot be read".into(),
     }

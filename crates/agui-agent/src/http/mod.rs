@@ -12,7 +12,7 @@ use std::time::{Duration, SystemTime};
 use agui_types::{RunAgentInput, ToJson};
 use agui_wire::{Limits, Warning};
 use bytes::Bytes;
-use http::header::{HeaderMap, HeaderName, HeaderValue};
+use http::header::{HeaderMap, HeaderName, HeaderValue, LOCATION};
 use reqwest::{Client, Response, Url};
 
 use crate::{Agent, AgentError, EventStream, RetryPolicy, RunContext};
@@ -133,12 +133,22 @@ impl HttpAgent {
         let post = self.client.post(request.url.clone()).headers(headers);
         let response = post.body(request.body.clone()).send().await.map_err(|error| {
             if !error.is_connect() {
-                return Attempt::Final(broken(error, self.idle));
+                return Attempt::Final(match broken(error, self.idle) {
+                    AgentError::Transport { source } => {
+                        AgentError::NoAnswer { url: display_url(&request.url), source }
+                    }
+                    other => other,
+                });
             }
             let (url, source) = (display_url(&request.url), error.without_url().into());
             Attempt::NotTakenUp(AgentError::Connect { url, source }, None)
         })?;
         let status = response.status();
+        // 304 sends nobody elsewhere.
+        if status.is_redirection() && status.as_u16() != 304 {
+            let location = location(&response, &request.url);
+            return Err(AgentError::Redirect { status: status.as_u16(), location }.into());
+        }
         if !status.is_success() {
             let asked = retry::retry_after(response.headers(), SystemTime::now());
             let error = refusal(response).await;
@@ -256,6 +266,13 @@ async fn refusal(mut response: Response) -> AgentError {
     let body = String::from_utf8_lossy(&body);
     let body = serde_json::from_str::<String>(&body).unwrap_or_else(|_| body.into_owned());
     AgentError::Status { status, body }
+}
+
+/// Where a redirect leads to, for messages.
+fn location(response: &Response, base: &Url) -> Option<String> {
+    let location = response.headers().get(LOCATION)?.to_str().ok()?;
+    let url = base.join(location).ok().filter(|url| matches!(url.scheme(), "http" | "https"))?;
+    Some(display_url(&url))
 }
 
 fn display_url(url: &Url) -> String {

@@ -242,6 +242,8 @@ fn problem(error: &DeliveryError) -> Problem {
         AgentError::Status { status: 404 | 405, .. } => {
             Some("the URL has to be the agent's own, such as http://127.0.0.1:4100/agents/demo")
         }
+        AgentError::Redirect { .. } => Some("give the URL that it leads to, if you trust it"),
+        AgentError::NoAnswer { .. } => Some("is it an HTTP server that listens there?"),
         AgentError::Decode(error) if error.kind() == DecodeErrorKind::TruncatedFrame => {
             Some("the agent, or a proxy before it, ended the answer in the middle of an event")
         }
