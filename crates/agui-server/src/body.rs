@@ -35,6 +35,11 @@ impl ResponseBody {
         Self(Content::Whole(Some(text.into())))
     }
 
+    #[cfg(feature = "ws")]
+    pub(crate) fn empty() -> Self {
+        Self(Content::Whole(None))
+    }
+
     /// The same text at once, and the end when the rest of the request was read, for at most
     /// [`LINGER`](Self::LINGER).
     pub(crate) fn reading(self, rest: impl Future<Output = ()> + Send + 'static) -> Self {

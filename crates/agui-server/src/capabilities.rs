@@ -5,7 +5,8 @@ use std::fmt;
 use std::task::{Context, Poll};
 
 use agui_agent::BoxFuture;
-use agui_types::ToJson;
+use agui_types::capabilities::TransportCapabilities;
+use agui_types::{AgentCapabilities, ToJson};
 use http::header::CONTENT_TYPE;
 use http::request::Parts;
 use http::{HeaderValue, Method, Request, Response, StatusCode};
@@ -21,7 +22,11 @@ use crate::{Refusal, ResponseBody, codes};
 /// The protocol does not say how a declaration is obtained. 404 where the agent declares nothing,
 /// which does not mean that it can do nothing (C-91).
 #[derive(Clone)]
-pub struct CapabilitiesService(pub(crate) Access);
+pub struct CapabilitiesService {
+    pub(crate) access: Access,
+    /// Whether runs are served over WebSockets as well.
+    pub(crate) websocket: bool,
+}
 
 impl<B> Service<Request<B>> for CapabilitiesService {
     type Response = Response<ResponseBody>;
@@ -33,9 +38,9 @@ impl<B> Service<Request<B>> for CapabilitiesService {
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        let (access, (head, _)) = (self.0.clone(), request.into_parts());
+        let (service, (head, _)) = (self.clone(), request.into_parts());
         Box::pin(
-            async move { Ok(answer(&access, head).await.unwrap_or_else(Refusal::into_response)) },
+            async move { Ok(service.answer(head).await.unwrap_or_else(Refusal::into_response)) },
         )
     }
 }
@@ -46,28 +51,41 @@ impl fmt::Debug for CapabilitiesService {
     }
 }
 
-async fn answer(access: &Access, head: Parts) -> Result<Response<ResponseBody>, Refusal> {
-    let (head, agent) = access.admit(head).await?;
-    if !matches!(head.method, Method::GET | Method::HEAD) {
-        return Err(Refusal::method(
-            "GET, HEAD",
-            "GET the declaration; a run is started elsewhere",
-        ));
+impl CapabilitiesService {
+    async fn answer(&self, head: Parts) -> Result<Response<ResponseBody>, Refusal> {
+        let (head, agent) = self.access.admit(head).await?;
+        if !matches!(head.method, Method::GET | Method::HEAD) {
+            return Err(Refusal::method(
+                "GET, HEAD",
+                "GET the declaration; a run is started elsewhere",
+            ));
+        }
+        // The part of `capabilities` before its future may panic as well.
+        let declared = caught(async { agent.capabilities().await }).await;
+        let declared = declared.map_err(|panic| {
+            tracing::error!(panic, "the agent panicked while it declared its capabilities");
+            let message = "the agent panicked while it declared its capabilities";
+            Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, codes::AGENT_PANIC, message)
+        })?;
+        // A declaration is the agent's; how it is reached is known here.
+        let declared = if self.websocket {
+            let mut capabilities = declared.unwrap_or_else(AgentCapabilities::new);
+            let transport = capabilities.transport.get_or_insert_with(TransportCapabilities::new);
+            transport.websocket = Some(true);
+            Some(capabilities)
+        } else {
+            declared
+        };
+        let Some(capabilities) = declared else {
+            let message = "the agent declares no capabilities";
+            let hint = "an undeclared capability may be there all the same: start a run and see";
+            return Err(
+                Refusal::new(StatusCode::NOT_FOUND, codes::NO_CAPABILITIES, message).hint(hint)
+            );
+        };
+        let mut response = Response::new(ResponseBody::whole(capabilities.to_json()));
+        let json = HeaderValue::from_static("application/json");
+        response.headers_mut().insert(CONTENT_TYPE, json);
+        Ok(response)
     }
-    // The part of `capabilities` before its future may panic as well.
-    let declared = caught(async { agent.capabilities().await }).await;
-    let declared = declared.map_err(|panic| {
-        tracing::error!(panic, "the agent panicked while it declared its capabilities");
-        let message = "the agent panicked while it declared its capabilities";
-        Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, codes::AGENT_PANIC, message)
-    })?;
-    let Some(capabilities) = declared else {
-        let message = "the agent declares no capabilities";
-        let hint = "an undeclared capability may be there all the same: start a run and see";
-        return Err(Refusal::new(StatusCode::NOT_FOUND, codes::NO_CAPABILITIES, message).hint(hint));
-    };
-    let mut response = Response::new(ResponseBody::whole(capabilities.to_json()));
-    let json = HeaderValue::from_static("application/json");
-    response.headers_mut().insert(CONTENT_TYPE, json);
-    Ok(response)
 }

@@ -16,6 +16,8 @@
 //! | 400 | [`NESTED_TOO_DEEP`] | the body nests deeper than [`MAX_DEPTH`](agui_types::json::MAX_DEPTH) |
 //! | 422 | [`INVALID_INPUT`] | a described member of the input is missing or malformed |
 //! | 404 | [`NO_CAPABILITIES`] | the agent declares no capabilities |
+//! | 403 | [`FORBIDDEN_ORIGIN`] | a page of that origin may not open a WebSocket |
+//! | 400, 426 | [`NO_WEBSOCKET`] | what asks for a WebSocket is none, or the server has none |
 //! | 500 | [`AGENT_PANIC`] | the agent panicked while it declared them |
 //! | 500 | [`INTERNAL_ERROR`] | the authorisation or the choice of an agent panicked |
 //!
@@ -35,6 +37,12 @@ pub const UNAUTHORIZED: &str = "UNAUTHORIZED";
 
 /// Who asks is known and may not.
 pub const FORBIDDEN: &str = "FORBIDDEN";
+
+/// A page of that origin may not open a WebSocket.
+pub const FORBIDDEN_ORIGIN: &str = "FORBIDDEN_ORIGIN";
+
+/// What asks for a WebSocket does not ask as it should, or the server cannot give one.
+pub const NO_WEBSOCKET: &str = "NO_WEBSOCKET";
 
 /// The authorisation of a request, or the choice of an agent for it, panicked.
 pub const INTERNAL_ERROR: &str = "INTERNAL_ERROR";

@@ -49,8 +49,12 @@ where
     if announced(&head.headers).is_some_and(|length| length > limit as u64) {
         return Err(too_large(limit));
     }
-    let body = collect(body, limit).await?;
-    let text = str::from_utf8(&body).map_err(|error| {
+    judge(&collect(body, limit).await?)
+}
+
+/// The input of a run, from its JSON text.
+pub(crate) fn judge(json: &[u8]) -> Result<RunAgentInput, Refusal> {
+    let text = str::from_utf8(json).map_err(|error| {
         let message = format!("the body is not UTF-8 at byte {}", error.valid_up_to());
         Refusal::new(StatusCode::BAD_REQUEST, codes::INVALID_UTF8, message)
             .hint("JSON travels as UTF-8")

@@ -70,6 +70,7 @@
 //!
 //! - `axum` (default): `router` and `AgentService::into_router`.
 //! - `server` (default): `Server`, an accept loop with limits and an orderly end.
+//! - `ws`: `AgentService::websocket`, runs over WebSockets as well.
 #![forbid(unsafe_code)]
 
 mod access;
@@ -87,6 +88,8 @@ mod run;
 #[cfg(feature = "server")]
 mod server;
 mod service;
+#[cfg(feature = "ws")]
+mod ws;
 
 #[cfg(feature = "axum")]
 pub use self::axum::router;

@@ -17,6 +17,8 @@ use tower_service::Service;
 
 use crate::access::Access;
 use crate::run::GuardedRun;
+#[cfg(feature = "ws")]
+use crate::ws;
 use crate::{CapabilitiesService, Refusal, ResponseBody, input};
 
 /// One agent over HTTP: `POST` with a `RunAgentInput` starts a run and streams its events.
@@ -33,6 +35,8 @@ pub struct AgentService {
     keep_alive: Option<Duration>,
     body_limit: usize,
     cancel: CancellationToken,
+    #[cfg(feature = "ws")]
+    websocket: Option<ws::Origins>,
 }
 
 impl AgentService {
@@ -89,7 +93,14 @@ impl AgentService {
 
     fn with(access: Access) -> Self {
         let (keep_alive, body_limit) = (Some(Self::KEEP_ALIVE), Self::BODY_LIMIT);
-        Self { access, keep_alive, body_limit, cancel: CancellationToken::new() }
+        Self {
+            access,
+            keep_alive,
+            body_limit,
+            cancel: CancellationToken::new(),
+            #[cfg(feature = "ws")]
+            websocket: None,
+        }
     }
 
     /// Lets in only those whom `authorize` lets in, from a request's head; runs and capabilities
@@ -143,10 +154,46 @@ impl AgentService {
         self
     }
 
+    /// Serves runs over WebSockets as well: a `GET` that asks for one opens it, the first text
+    /// message is the `RunAgentInput`, then each event is one text message, and a close frame ends
+    /// it. The capabilities say so. Default: `GET` is refused.
+    ///
+    /// `origins` says from its `Origin` whether a page may open one. Browsers let any page try, and
+    /// say which it is; what sends none is no page, and is let in. [`authorize`](Self::authorize) is asked as
+    /// well; browsers cannot add headers here, so that it has to know them by a cookie or the query.
+    ///
+    /// The connection needs a server that upgrades, such as `Server` and `axum::serve`. It is held in
+    /// a task of its own. An input is at most [`body_limit`](Self::body_limit) bytes and waited for
+    /// ten seconds; pings take the place of keep-alive comments. A client that closes ends its run,
+    /// and so does one that says anything more (P-15).
+    ///
+    /// | close code | when |
+    /// | --- | --- |
+    /// | 1000 | the run has ended, however |
+    /// | 1001 | the server stops, and no run has begun |
+    /// | 1003 | the input came as a binary message |
+    /// | 1007 | the input is refused: the reason begins with one of the [`codes`](crate::codes) |
+    /// | 1008 | the input did not come, or something came after it |
+    /// | 1009 | the input is too large |
+    #[cfg(feature = "ws")]
+    #[must_use]
+    pub fn websocket(
+        mut self,
+        origins: impl Fn(&HeaderValue) -> bool + Send + Sync + 'static,
+    ) -> Self {
+        self.websocket = Some(Arc::new(origins));
+        self
+    }
+
     /// The service that answers `GET` with the agent's capabilities.
     #[must_use]
     pub fn capabilities(&self) -> CapabilitiesService {
-        CapabilitiesService(self.access.clone())
+        let access = self.access.clone();
+        #[cfg(feature = "ws")]
+        let websocket = self.websocket.is_some();
+        #[cfg(not(feature = "ws"))]
+        let websocket = false;
+        CapabilitiesService { access, websocket }
     }
 
     async fn answer<B>(self, request: Request<B>) -> Response<ResponseBody>
@@ -155,6 +202,17 @@ impl AgentService {
         B::Error: Into<BoxError>,
     {
         let (head, body) = request.into_parts();
+        #[cfg(feature = "ws")]
+        if let Some(origins) = self.websocket.as_ref().filter(|_| ws::asked_for(&head)) {
+            let opened = async {
+                let (head, agent) = self.access.admit(head).await?;
+                let (cancel, limit) = (self.cancel.clone(), self.body_limit);
+                let keep_alive = self.keep_alive;
+                let conversation = ws::Conversation { agent, cancel, keep_alive, limit };
+                ws::open(head, origins, conversation).await
+            };
+            return opened.await.unwrap_or_else(Refusal::into_response);
+        }
         let mut body = Box::pin(body);
         let waits = head.headers.contains_key(EXPECT);
         let admitted = async {
