@@ -1,6 +1,6 @@
 //! A run over a WebSocket.
 
-use std::future::{Future, pending, poll_fn};
+use std::future::{pending, poll_fn};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -78,14 +78,12 @@ impl Conversation {
             if socket.send(Message::Close(Some(frame))).await.is_err() {
                 return;
             }
-            loop {
-                match socket.recv().await {
-                    None => return,
-                    Some(Ok(_)) => {}
-                    // What follows cannot be read, and closing now could take the frame back.
-                    Some(Err(_)) => pending().await,
-                }
+            if code == close_code::SIZE {
+                // The rest of that message cannot be read, and closing now would take the frame
+                // back.
+                pending::<()>().await;
             }
+            while let Some(Ok(_)) = socket.recv().await {}
         };
         drop(timeout(GOODBYE, goodbye).await);
     }
@@ -179,12 +177,10 @@ enum End {
     Close(u16, String),
 }
 
-fn silence(after: Option<Duration>) -> impl Future<Output = ()> {
-    async move {
-        match after {
-            Some(after) => sleep(after).await,
-            None => pending().await,
-        }
+async fn silence(after: Option<Duration>) {
+    match after {
+        Some(after) => sleep(after).await,
+        None => pending().await,
     }
 }
 

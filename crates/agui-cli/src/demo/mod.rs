@@ -123,7 +123,7 @@ fn capabilities() -> AgentCapabilities {
                 .description("Shows every feature of the protocol, one word at a time.")
                 .version(env!("CARGO_PKG_VERSION")),
         )
-        .transport(TransportCapabilities::new().streaming(true).http_binary(true))
+        .transport(TransportCapabilities::new().streaming(true).http_binary(true).websocket(true))
         .tools(
             ToolsCapabilities::new()
                 .supported(true)

@@ -36,7 +36,11 @@ pub(super) fn router(
     shutdown: CancellationToken,
 ) -> Router {
     let demo = Arc::new(demo::agent());
-    let service = AgentService::new(Arc::clone(&demo)).keep_alive(keep_alive).cancel_with(shutdown);
+    let pages = origins.clone();
+    let service = AgentService::new(Arc::clone(&demo))
+        .keep_alive(keep_alive)
+        .websocket(move |origin| pages.allow(origin))
+        .cancel_with(shutdown);
     Router::new()
         .route("/", get(page))
         .route("/health", get(async || as_json(&BTreeMap::from([("status", "ok")]))))
