@@ -397,15 +397,21 @@ impl Verifier {
             let holder = self.messages.owner(parent.as_str())?;
             Some((parent, holder))
         });
+        let id = &event.tool_call_id;
+        // One that starts again says by itself whose it is, or stays whose it was.
+        let before = self.calls.owner(id.as_str()).filter(|_| !self.calls.is_open(id));
+        let claimed = if tag.is_some() { Some(tag) } else { before };
         let owner = match held {
-            Some((parent, holder)) if tag.is_some() && tag != holder => {
-                return Err(faults::other_holder(parent, tag, holder));
-            }
-            // An unattributed call belongs to whom its message belongs to.
-            Some((_, holder)) => holder,
+            Some((parent, holder)) => match claimed {
+                Some(claimed) if claimed != holder => {
+                    return Err(faults::other_holder(parent, claimed, holder));
+                }
+                // An unattributed call belongs to whom its message belongs to.
+                _ => holder,
+            },
             None => tag,
         };
-        self.calls.start(CALL, &event.tool_call_id, tag, owner, &mut self.opened)
+        self.calls.start(CALL, id, tag, owner, &mut self.opened)
     }
 
     /// C-77: a value is attributed like what it belongs to.

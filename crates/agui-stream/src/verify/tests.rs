@@ -398,6 +398,13 @@ fn a_call_belongs_to_the_owner_of_its_message() {
     rejects_run("P-63", &[text("m", "a"), call("c", "m", "b")]);
     rejects_run("C-77", &[text("m", "a"), call("c", "m", ""), args("c", "b")]);
     accepts_run(&[call("c", "elsewhere", "a"), call_end("c", "")]);
+    // One that starts again, in a message of another owner, tagged or not.
+    let before = [text("m", "a"), text_end("m", ""), call("c", "", "b"), call_end("c", "")];
+    let again = |call: Event| [&before[..], &[call]].concat();
+    accepts_run(&[&again(call("c", "", ""))[..], &[call_end("c", "")]].concat());
+    rejects_run("P-63", &again(call("c", "m", "")));
+    rejects_run("P-63", &again(call("c", "m", "b")));
+    rejects_run("C-77", &again(call("c", "m", "a")));
 }
 
 #[test]
