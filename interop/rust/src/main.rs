@@ -2,11 +2,13 @@
 #![forbid(unsafe_code)]
 
 mod cases;
+mod programs;
 mod session;
 
 const USAGE: &str = "\
-usage: agui-interop cases          for node/differential.mjs
-       agui-interop session URL    for pydantic.test.mjs";
+usage: agui-interop cases                  for node/differential.mjs
+       agui-interop session URL            for pydantic.test.mjs
+       agui-interop programs FROM COUNT    for node/emitter.test.mjs";
 
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
@@ -14,6 +16,7 @@ async fn main() -> anyhow::Result<()> {
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["cases"] => cases::play(),
         ["session", url] => session::play(url).await,
+        ["programs", from, seeds] => programs::write(from.parse()?, seeds.parse()?).await,
         _ => anyhow::bail!(USAGE),
     }
 }
