@@ -150,10 +150,10 @@ impl Agent {
                 }
             }
             22..27 => {
-                if let Some(text) = self.chance.taken(&mut self.texts) {
-                    if self.chance.below(3) > 0 {
-                        text.end().await?;
-                    }
+                if let Some(text) = self.chance.taken(&mut self.texts)
+                    && self.chance.below(3) > 0
+                {
+                    text.end().await?;
                 }
             }
             27..29 => {
@@ -209,10 +209,10 @@ impl Agent {
                 }
             }
             64..66 => {
-                if let Some(span) = self.chance.taken(&mut self.spans) {
-                    if self.chance.below(2) > 0 {
-                        span.end().await?;
-                    }
+                if let Some(span) = self.chance.taken(&mut self.spans)
+                    && self.chance.below(2) > 0
+                {
+                    span.end().await?;
                 }
             }
             66..68 => {
@@ -224,10 +224,10 @@ impl Agent {
             }
             68..70 => self.steps.push(emitter.step(self.chance.name()).await?),
             70..72 => {
-                if let Some(step) = self.chance.taken(&mut self.steps) {
-                    if self.chance.below(2) > 0 {
-                        step.end().await?;
-                    }
+                if let Some(step) = self.chance.taken(&mut self.steps)
+                    && self.chance.below(2) > 0
+                {
+                    step.end().await?;
                 }
             }
             72..75 => emitter.state_snapshot(&self.chance.state()).await?,
