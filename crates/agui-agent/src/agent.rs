@@ -3,12 +3,15 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Instant;
 
 use agui_types::{AgentCapabilities, Event, Reading, RunAgentInput};
 use futures_core::Stream;
+use http::Extensions;
 use tokio_util::sync::CancellationToken;
 
 use crate::emitter::{self, Run};
+use crate::middleware::{Middleware, Wrapped};
 use crate::{AgentError, BoxError, Position};
 
 /// What an agent answers with: its events in order, each with what a tolerant reading did not
@@ -68,10 +71,17 @@ pub struct RunContext {
     /// Where in the agent's stream its reader is: noted by an agent that has positions, and where
     /// [`Agent::connect`] goes on.
     pub position: Position,
+    /// When the run has to be over: a local agent's run that is not ends with a `RUN_ERROR` whose
+    /// code is [`RUN_DEADLINE`](crate::emitter::RUN_DEADLINE). `None`: it may take as long as it
+    /// likes.
+    pub deadline: Option<Instant>,
+    /// What else goes with the run, by its type: who asks, the request's headers, a trace. Agents
+    /// find it with [`Run::context`](crate::Run::context). Never shown in `Debug`.
+    pub extensions: Extensions,
 }
 
 impl RunContext {
-    /// A context that nobody cancels.
+    /// A context that nobody cancels, without a deadline.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -88,6 +98,20 @@ impl RunContext {
     #[must_use]
     pub fn with_position(mut self, position: Position) -> Self {
         self.position = position;
+        self
+    }
+
+    /// The context with this deadline.
+    #[must_use]
+    pub fn with_deadline(mut self, deadline: Instant) -> Self {
+        self.deadline = Some(deadline);
+        self
+    }
+
+    /// The context with this value, in place of one of the same type.
+    #[must_use]
+    pub fn with_extension<T: Clone + Send + Sync + 'static>(mut self, value: T) -> Self {
+        self.extensions.insert(value);
         self
     }
 }
@@ -143,6 +167,12 @@ pub trait AgentExt: Agent + Sized {
     /// The agent with this declaration in place of its own.
     fn with_capabilities(self, capabilities: AgentCapabilities) -> Declared<Self> {
         Declared { agent: self, capabilities }
+    }
+
+    /// The agent with this [middleware](crate::middleware) around it, and around what is around it
+    /// already: what is added last sees the input first and the events last.
+    fn with<M: Middleware>(self, middleware: M) -> Wrapped<M> {
+        Wrapped::new(self, middleware)
     }
 }
 

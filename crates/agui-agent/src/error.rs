@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use agui_stream::Fault;
 use agui_wire::{DecodeError, DecodeErrorKind};
 
 /// Any error, as agents return it: `?` turns every error type into one.
@@ -129,6 +130,9 @@ pub enum AgentError {
         /// Why not.
         source: BoxError,
     },
+    /// Middleware found that the stream breaks a rule.
+    #[error(transparent)]
+    Rule(#[from] Fault),
     /// The caller cancelled the run.
     #[error("the run was cancelled")]
     Cancelled,
@@ -140,7 +144,7 @@ impl AgentError {
 
     /// The class of the failure in one word, as the reference client's failures are classed:
     /// `transport`, `http`, `truncated`, `sse-json`, `frame-shape`, `schema`, `proto-decode`,
-    /// `limit`, `abort`.
+    /// `limit`, `abort`, or the class of a broken rule.
     #[must_use]
     pub fn class(&self) -> &'static str {
         use DecodeErrorKind as Kind;
@@ -164,6 +168,7 @@ impl AgentError {
                 Kind::Proto => "proto-decode",
                 _ => "schema",
             },
+            Self::Rule(fault) => fault.class.as_str(),
             Self::Cancelled => "abort",
         }
     }
@@ -184,6 +189,7 @@ impl AgentError {
     pub fn path(&self) -> &str {
         match self {
             Self::Decode(error) => error.path(),
+            Self::Rule(fault) => &fault.path,
             _ => "",
         }
     }

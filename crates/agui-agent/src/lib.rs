@@ -30,10 +30,10 @@ pub mod emitter;
 mod error;
 #[cfg(feature = "http")]
 mod http;
+pub mod middleware;
 #[doc(hidden)]
 pub mod panic;
 mod position;
-#[cfg(any(feature = "http", feature = "session"))]
 mod retry;
 #[cfg(feature = "session")]
 pub mod session;
@@ -48,7 +48,6 @@ pub use error::{AgentError, AgentResult, BoxError, RunFailure};
 #[cfg(feature = "http")]
 pub use http::{BuildError, HeaderRequest, HttpAgent, HttpAgentBuilder};
 pub use position::Position;
-#[cfg(any(feature = "http", feature = "session"))]
 pub use retry::RetryPolicy;
 #[cfg(feature = "session")]
 pub use session::Session;

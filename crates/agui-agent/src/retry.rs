@@ -58,6 +58,11 @@ impl Default for RetryPolicy {
     }
 }
 
+/// Whether a status says that the request was not taken up.
+pub(crate) fn is_refused_for_now(status: u16) -> bool {
+    matches!(status, 408 | 425 | 429 | 503)
+}
+
 /// A number from 0 up to 1. The standard library's hashers are seeded at random.
 fn random() -> f64 {
     let bits = RandomState::new().build_hasher().finish() >> 11;

@@ -31,6 +31,8 @@ impl Activity {
     }
 
     /// Patches the content, which must stay an object (P-50).
+    ///
+    /// Fails with [`EmitError::Patch`] where the patch does not apply, or leaves something else.
     pub async fn patch(&mut self, patch: impl Into<JsonPatch>) -> Result<(), EmitError> {
         // P-51: the type is repeated, or the delta would change it.
         self.emitter.emit(ActivityDelta::new(&self.id, self.activity_type.as_str(), patch)).await

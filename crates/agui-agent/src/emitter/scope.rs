@@ -1,6 +1,5 @@
 //! Where events are emitted from: the run itself, or a subagent within it.
 
-use std::ops::Deref;
 use std::sync::Arc;
 
 use agui_types::event::{
@@ -9,108 +8,15 @@ use agui_types::event::{
     ToolCallStart,
 };
 use agui_types::{
-    Event, Interrupt, InterruptId, Json, JsonObject, JsonPatch, Message, MessageContent, MessageId,
-    ResumeEntry, RunAgentInput, SubagentRunId, TokenUsage, ToolCallId,
+    ContentPart, Event, Interrupt, Json, JsonObject, JsonPatch, Message, MessageContent, MessageId,
+    SubagentRunId, TokenUsage, ToolCallId,
 };
 use serde::Serialize;
-use tokio_util::sync::CancellationToken;
+use serde::de::DeserializeOwned;
 use uuid::Uuid;
 
 use super::channel::{Channel, EmitError};
-use super::{Activity, ReasoningSpan, Step, Subagent, TextMessage, ToolCall};
-
-/// One run, as the agent sees it: the input, and the means to emit events, which it derefs to.
-///
-/// Cloning is cheap; a clone may be moved into another task, where it emits into the same stream
-/// until the run is over.
-#[derive(Clone)]
-pub struct Run {
-    input: Arc<RunAgentInput>,
-    emitter: Emitter,
-    cancel: CancellationToken,
-}
-
-impl Run {
-    pub(super) fn new(
-        input: RunAgentInput,
-        channel: Arc<Channel>,
-        cancel: CancellationToken,
-    ) -> Self {
-        let emitter = Emitter { channel, owner: None };
-        Self { input: Arc::new(input), emitter, cancel }
-    }
-
-    /// What the agent was asked.
-    #[must_use]
-    pub fn input(&self) -> &RunAgentInput {
-        &self.input
-    }
-
-    /// The text of the last message, where a user wrote it; parts other than text are left out.
-    #[must_use]
-    pub fn prompt(&self) -> Option<std::borrow::Cow<'_, str>> {
-        match self.input.messages.last()? {
-            Message::User(message) => Some(message.content.text()),
-            _ => None,
-        }
-    }
-
-    /// The answer that the input brings to an interrupt of an earlier run (P-69).
-    #[must_use]
-    pub fn answer(&self, interrupt: &InterruptId) -> Option<&ResumeEntry> {
-        self.input.resume.iter().flatten().find(|entry| entry.interrupt_id == *interrupt)
-    }
-
-    /// Cancelled when the run is to stop. An agent need not watch it: its future is dropped then.
-    #[must_use]
-    pub fn cancellation(&self) -> &CancellationToken {
-        &self.cancel
-    }
-
-    /// Has the run end with the outcome `interrupt`, asking this among others, once the agent
-    /// returns `Ok` (P-67). Asking twice under one id keeps the later one.
-    ///
-    /// Fails only when the run is over.
-    pub fn interrupt(&self, interrupt: Interrupt) -> Result<(), EmitError> {
-        self.emitter.channel.interrupt(interrupt)
-    }
-
-    /// Sets the run's return value, for `RUN_FINISHED.result`. A `null` is no result and is left
-    /// out (P-17).
-    ///
-    /// Fails where the value cannot be written as JSON.
-    pub fn set_result<T: Serialize + ?Sized>(&self, result: &T) -> Result<(), EmitError> {
-        let json = json(result)?;
-        if !json.is_null() {
-            self.emitter.channel.set_result(json);
-        }
-        Ok(())
-    }
-
-    /// Reports token usage of one model call; entries of the same provider and model are added up
-    /// in the terminal event (P-85 to P-88).
-    pub fn add_usage(&self, usage: TokenUsage) {
-        self.emitter.channel.add_usage(usage);
-    }
-}
-
-impl Deref for Run {
-    type Target = Emitter;
-
-    fn deref(&self) -> &Emitter {
-        &self.emitter
-    }
-}
-
-impl std::fmt::Debug for Run {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { input, .. } = self;
-        f.debug_struct("Run")
-            .field("thread_id", &input.thread_id)
-            .field("run_id", &input.run_id)
-            .finish_non_exhaustive()
-    }
-}
+use super::{Activity, Completion, ReasoningSpan, State, Step, Subagent, TextMessage, ToolCall};
 
 /// Emits events for one owner: the parent agent, or a subagent, whose id is then put on every event
 /// that can carry it.
@@ -162,6 +68,22 @@ impl Emitter {
         Ok(message_id)
     }
 
+    /// Answers a tool call with a value, serialised to text (P-33), and gives the id of the tool
+    /// message.
+    pub async fn tool_result_json<T: Serialize + ?Sized>(
+        &self,
+        call: impl Into<ToolCallId>,
+        value: &T,
+    ) -> Result<MessageId, EmitError> {
+        self.tool_result(call, json(value)?.as_str()).await
+    }
+
+    /// What one call of a model answers, to be fed with the provider's pieces as they come.
+    #[must_use]
+    pub fn completion(&self) -> Completion {
+        Completion::new(self.clone())
+    }
+
     /// Opens a span of reasoning.
     pub async fn reasoning(&self) -> Result<ReasoningSpan, EmitError> {
         ReasoningSpan::open(self.clone(), ReasoningStart::new(new_id())).await
@@ -177,21 +99,33 @@ impl Emitter {
         Step::open(self.clone(), StepStarted::new(name)).await
     }
 
+    /// The shared state as a type of the application's, to be changed with
+    /// [`State::update`]. It begins with the input's state, or `{}`, and what was emitted since.
+    ///
+    /// Fails with [`EmitError::Read`] where the state cannot be read as a `T`. A `T` with
+    /// `#[serde(default)]` can be read from `{}`.
+    pub fn state<T: Serialize + DeserializeOwned>(&self) -> Result<State<T>, EmitError> {
+        State::open(self.clone())
+    }
+
     /// Replaces the shared state, with any value that serialises.
     pub async fn state_snapshot<T: Serialize + ?Sized>(&self, state: &T) -> Result<(), EmitError> {
         self.emit(StateSnapshot::new(json(state)?)).await
     }
 
     /// Patches the shared state. The patch is against the input's state, or `{}`, until the first
-    /// snapshot (P-46). `agui_stream::patch::diff` makes one from two values.
+    /// snapshot (P-46). `agui_stream::patch::diff` makes one from two values, and
+    /// [`state`](Self::state) from the changes made to a value.
     ///
-    /// Whether the patch applies is not checked: one that does not is skipped by the consumer, with
-    /// a warning (C-67).
+    /// Fails with [`EmitError::Patch`] where the patch does not apply: a consumer would skip it
+    /// (C-67).
     pub async fn state_delta(&self, patch: impl Into<JsonPatch>) -> Result<(), EmitError> {
         self.emit(StateDelta::new(patch)).await
     }
 
     /// Restates the conversation: the complete set of messages the agent owns, in order (P-53).
+    ///
+    /// Fails where an id comes twice (P-28), or a message or call is left out that is still open.
     pub async fn messages_snapshot(&self, messages: Vec<Message>) -> Result<(), EmitError> {
         self.emit(MessagesSnapshot::new(messages)).await
     }
@@ -218,6 +152,29 @@ impl Emitter {
         Subagent::open(self, start).await
     }
 
+    /// Has the run end with the outcome `interrupt`, asking this among others, once the agent
+    /// returns `Ok` (P-67). Asked from a subagent it is that subagent's. Asking twice under one id
+    /// keeps the later one (P-68).
+    ///
+    /// Choose an id that the next run can tell again, such as one made from the call to be approved:
+    /// the answer comes to it under that id, and it may be another process that gets it (P-69).
+    /// [`expires_in`](super::expires_in) says until when it can be answered, and `schema_of` (with
+    /// the feature `schemars`) what the answer looks like.
+    ///
+    /// Fails only when the run is over.
+    pub fn interrupt(&self, mut interrupt: Interrupt) -> Result<(), EmitError> {
+        if interrupt.subagent_run_id.is_none() {
+            interrupt.subagent_run_id.clone_from(&self.owner);
+        }
+        self.channel.interrupt(interrupt)
+    }
+
+    /// Reports token usage of one model call; entries of the same provider and model are added up
+    /// in the terminal event (P-85 to P-88).
+    pub fn add_usage(&self, usage: TokenUsage) {
+        self.channel.add_usage(usage);
+    }
+
     /// Emits an application's own event. Unprefixed names belong to the protocol (P-89).
     pub async fn custom<T: Serialize + ?Sized>(
         &self,
@@ -232,7 +189,8 @@ impl Emitter {
         self.emit(Raw::new(json(event)?)).await
     }
 
-    /// Emits any event as it is, with this owner's attribution where it has none.
+    /// Emits any event, with this owner's attribution where it has none, and without the optional
+    /// members that are `null` (P-17).
     ///
     /// Fails also for the events that begin and end a run and for chunks, which are
     /// [reserved](EmitError::Reserved), and for events of an unknown type.
@@ -247,21 +205,21 @@ impl Emitter {
             | Event::ReasoningMessageChunk(_) => return Err(EmitError::Reserved("a chunk")),
             // P-16: only shapes the protocol describes are emitted.
             Event::Unknown(_) => return Err(EmitError::Reserved("an event of an unknown type")),
-            _ => {}
+            _ => omit_nulls(&mut event),
         }
-        if let Some(owner) = &self.owner {
-            event.attribute(owner);
-        }
-        self.channel.send(event).await
+        self.channel.send(self.attributed(event)).await
     }
 
     /// Emits without waiting, for closing on drop.
     pub(super) fn emit_now(&self, event: impl Into<Event>) {
-        let mut event = event.into();
+        self.channel.send_now(self.attributed(event.into()));
+    }
+
+    pub(super) fn attributed(&self, mut event: Event) -> Event {
         if let Some(owner) = &self.owner {
             event.attribute(owner);
         }
-        self.channel.send_now(event);
+        event
     }
 }
 
@@ -276,6 +234,48 @@ pub(super) fn new_id() -> String {
     Uuid::now_v7().to_string()
 }
 
-fn json<T: Serialize + ?Sized>(value: &T) -> Result<Json, EmitError> {
+/// P-17: an optional member without a value is left out.
+fn omit_nulls(event: &mut Event) {
+    if event.base().is_some_and(|base| base.raw_event().is_some_and(Json::is_null))
+        && let Some(base) = event.base_mut()
+    {
+        base.set_raw_event(None);
+    }
+    match event {
+        Event::SubagentFinished(event) => {
+            event.result = event.result.take().filter(|result| !result.is_null());
+        }
+        Event::ToolCallResult(event) => omit_nulls_of_parts(&mut event.content),
+        Event::MessagesSnapshot(event) => {
+            for message in &mut event.messages {
+                match message {
+                    Message::User(message) => omit_nulls_of_parts(&mut message.content),
+                    Message::Tool(message) => omit_nulls_of_parts(&mut message.content),
+                    _ => {}
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+fn omit_nulls_of_parts(content: &mut MessageContent) {
+    let MessageContent::Parts(parts) = content else {
+        return;
+    };
+    for part in parts {
+        let metadata = match part {
+            ContentPart::Text(part) => &mut part.metadata,
+            ContentPart::Image(part) => &mut part.metadata,
+            ContentPart::Audio(part) => &mut part.metadata,
+            ContentPart::Video(part) => &mut part.metadata,
+            ContentPart::Document(part) => &mut part.metadata,
+            _ => continue,
+        };
+        *metadata = metadata.take().filter(|metadata| !metadata.is_null());
+    }
+}
+
+pub(super) fn json<T: Serialize + ?Sized>(value: &T) -> Result<Json, EmitError> {
     Json::encode(value).map_err(|error| EmitError::Json(error.to_string()))
 }

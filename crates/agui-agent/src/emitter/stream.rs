@@ -4,13 +4,16 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Instant;
 
 use agui_types::{Event, Reading, RunAgentInput};
 use futures_core::Stream;
+use tokio::time::{Sleep, sleep_until};
 use tokio_util::sync::WaitForCancellationFutureOwned;
 
 use super::Run;
 use super::channel::{Channel, End};
+use super::request::Request;
 use crate::panic::caught;
 use crate::{AgentError, AgentResult, BoxError, RunContext, RunFailure};
 
@@ -18,10 +21,16 @@ use crate::{AgentError, AgentResult, BoxError, RunContext, RunFailure};
 /// to the log, not to the front end.
 pub const AGENT_PANIC: &str = "AGENT_PANIC";
 
+/// The `code` of the `RUN_ERROR` that a run ends with which was not over before its
+/// [deadline](RunContext::deadline).
+pub const RUN_DEADLINE: &str = "RUN_DEADLINE";
+
 /// Runs an agent function and gives the stream of its events: `RUN_STARTED`, what it emits, and one
 /// terminal event.
 ///
-/// The future is polled by the stream, in the task of whoever consumes it, and dropped with it.
+/// The future is polled by the stream, in the task of whoever consumes it, and dropped with it. Where
+/// the context has a [deadline](RunContext::deadline), that task is to run in a `tokio` runtime with
+/// its timer enabled.
 pub fn stream<Fut>(
     input: RunAgentInput,
     context: RunContext,
@@ -30,8 +39,12 @@ pub fn stream<Fut>(
 where
     Fut: Future<Output = AgentResult> + Send + 'static,
 {
-    let channel = Arc::new(Channel::new(&input));
-    let run = Run::new(input, Arc::clone(&channel), context.cancel.clone());
+    let input = Arc::new(input);
+    let request = Arc::new(Request::new(Arc::clone(&input)));
+    let channel = Arc::new(Channel::new(input));
+    let cancelled = Box::pin(context.cancel.clone().cancelled_owned());
+    let deadline = context.deadline;
+    let run = Run::new(Arc::clone(&request), Arc::clone(&channel), context);
     // The part of the agent before its first await may panic as well.
     let future = match caught(|| agent(run)) {
         Ok(future) => Some(Box::pin(future)),
@@ -40,13 +53,17 @@ where
             None
         }
     };
-    RunStream { channel, future, cancelled: Box::pin(context.cancel.cancelled_owned()) }
+    RunStream { channel, request, future, cancelled, deadline, timer: None }
 }
 
 struct RunStream<Fut> {
     channel: Arc<Channel>,
+    request: Arc<Request>,
     future: Option<Pin<Box<Fut>>>,
     cancelled: Pin<Box<WaitForCancellationFutureOwned>>,
+    deadline: Option<Instant>,
+    /// Runs from the first poll on, where there is a deadline.
+    timer: Option<Pin<Box<Sleep>>>,
 }
 
 impl<Fut: Future<Output = AgentResult>> Stream for RunStream<Fut> {
@@ -70,6 +87,9 @@ impl<Fut: Future<Output = AgentResult>> Stream for RunStream<Fut> {
             };
             // The agent's handles close what they opened when they are dropped: before the end.
             self.drop_agent();
+            if let End::Returned = end {
+                self.request.warn_of_unknown_answers();
+            }
             self.channel.end(end);
         }
     }
@@ -79,6 +99,14 @@ impl<Fut: Future<Output = AgentResult>> RunStream<Fut> {
     fn poll_agent(&mut self, cx: &mut Context<'_>) -> Poll<End> {
         if self.cancelled.as_mut().poll(cx).is_ready() {
             return Poll::Ready(End::Cancelled);
+        }
+        if let Some(deadline) = self.deadline {
+            let timer = self.timer.get_or_insert_with(|| Box::pin(sleep_until(deadline.into())));
+            if timer.as_mut().poll(cx).is_ready() {
+                tracing::error!("the run was not over before its deadline");
+                let message = "the run was not over before its deadline".into();
+                return Poll::Ready(End::Failed { message, code: Some(RUN_DEADLINE.into()) });
+            }
         }
         let Some(future) = &mut self.future else {
             return Poll::Ready(End::Returned);

@@ -4,15 +4,25 @@ use std::ops::Deref;
 
 use agui_stream::OpenItem;
 use agui_types::event::{SubagentError, SubagentFinished, SubagentStarted};
-use agui_types::{InterruptId, Json, SubagentRunId, SuspendedOutcome};
+use agui_types::{InterruptId, SubagentRunId, SuspendedOutcome};
 use serde::Serialize;
 
+use super::scope::json;
 use super::{EmitError, Emitter};
 
 /// An announced subagent. It derefs to an [`Emitter`] whose events are attributed to it.
 ///
 /// [`finish`](Subagent::finish), [`suspend`](Subagent::suspend) or [`fail`](Subagent::fail) says how
-/// it ended. Dropped without one of these it counts as failed: a success is never invented.
+/// it ended. Dropped without one of these it counts as failed: a success is never invented. It ends
+/// once:
+///
+/// ```compile_fail,E0382
+/// # async fn twice(subagent: agui_agent::emitter::Subagent) -> agui_agent::AgentResult {
+/// subagent.finish().await?;
+/// subagent.fail("after all").await?;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct Subagent {
     emitter: Emitter,
@@ -40,9 +50,8 @@ impl Subagent {
         &self.id
     }
 
-    /// Ends the invocation as completed.
-    ///
-    /// Fails, among the other reasons, where something of the subagent's is still open.
+    /// Ends the invocation as completed. What it has open stays open, to be closed by its handles
+    /// (C-79).
     pub async fn finish(self) -> Result<(), EmitError> {
         let finished = SubagentFinished::new(&self.id);
         self.close(finished).await
@@ -50,9 +59,7 @@ impl Subagent {
 
     /// Ends the invocation as completed, with a return value; a `null` is left out (P-17).
     pub async fn finish_with<T: Serialize + ?Sized>(self, result: &T) -> Result<(), EmitError> {
-        let result = Json::encode(result).map_err(|e| EmitError::Json(e.to_string()))?;
-        let mut finished = SubagentFinished::new(&self.id);
-        finished.result = Some(result).filter(|result| !result.is_null());
+        let finished = SubagentFinished::new(&self.id).result(json(result)?);
         self.close(finished).await
     }
 

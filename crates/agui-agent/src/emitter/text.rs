@@ -6,6 +6,25 @@ use agui_types::event::{TextMessageContent, TextMessageEnd, TextMessageStart};
 use super::{EmitError, Emitter};
 
 /// An open text message. Dropping it closes the message.
+///
+/// Text cannot come behind the end, and only one writes at a time:
+///
+/// ```compile_fail,E0382
+/// # async fn late(mut text: agui_agent::emitter::TextMessage) -> agui_agent::AgentResult {
+/// text.end().await?;
+/// text.push("too late").await?;
+/// # Ok(())
+/// # }
+/// ```
+///
+/// ```compile_fail,E0499
+/// # async fn both(mut text: agui_agent::emitter::TextMessage) -> agui_agent::AgentResult {
+/// let (one, two) = (text.push("one"), text.push("two"));
+/// # one.await?;
+/// # two.await?;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct TextMessage {
     emitter: Emitter,

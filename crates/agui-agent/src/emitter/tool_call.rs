@@ -8,6 +8,16 @@ use super::{EmitError, Emitter};
 
 /// An open tool call. Dropping it closes the call, without an answer: a front-end tool is answered
 /// by the application (P-30), in the next run's messages.
+///
+/// Arguments cannot come behind the end:
+///
+/// ```compile_fail,E0382
+/// # async fn late(mut call: agui_agent::emitter::ToolCall) -> agui_agent::AgentResult {
+/// call.end().await?;
+/// call.args("{}").await?;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct ToolCall {
     emitter: Emitter,
@@ -51,6 +61,17 @@ impl ToolCall {
         let emitter = self.emitter.clone();
         let id = self.end().await?;
         emitter.tool_result(id, content).await
+    }
+
+    /// Closes the call and answers it with a value, serialised to text (P-33). Gives the id of the
+    /// tool message.
+    pub async fn result_json<T: Serialize + ?Sized>(
+        self,
+        value: &T,
+    ) -> Result<MessageId, EmitError> {
+        let emitter = self.emitter.clone();
+        let id = self.end().await?;
+        emitter.tool_result_json(id, value).await
     }
 }
 

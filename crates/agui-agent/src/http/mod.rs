@@ -15,6 +15,8 @@ use bytes::Bytes;
 use http::header::{HeaderMap, HeaderName, HeaderValue, LOCATION};
 use reqwest::{Client, Response, Url};
 
+use crate::middleware::AgentHeaders;
+use crate::retry::is_refused_for_now;
 use crate::{Agent, AgentError, EventStream, RetryPolicy, RunContext};
 use headers::Provider;
 
@@ -122,7 +124,8 @@ impl HttpAgent {
     }
 
     async fn attempt(&self, request: &Request, failures: u32) -> Result<Response, Attempt> {
-        let mut headers = self.headers.clone();
+        let mut headers = request.forwarded.clone();
+        headers.extend(self.headers.clone());
         if let Some(position) = &request.position {
             headers.insert(HeaderName::from_static("last-event-id"), position.clone());
         }
@@ -152,7 +155,7 @@ impl HttpAgent {
         if !status.is_success() {
             let asked = retry::retry_after(response.headers(), SystemTime::now());
             let error = refusal(response).await;
-            return Err(if retry::is_refused_for_now(status.as_u16()) {
+            return Err(if is_refused_for_now(status.as_u16()) {
                 Attempt::NotTakenUp(error, asked)
             } else {
                 Attempt::Final(error)
@@ -170,6 +173,8 @@ struct Request {
     url: Url,
     body: Bytes,
     position: Option<HeaderValue>,
+    /// What a header policy lets through.
+    forwarded: HeaderMap,
     about: HeaderRequest,
 }
 
@@ -188,11 +193,14 @@ impl From<AgentError> for Attempt {
 }
 
 impl Agent for HttpAgent {
+    /// Besides the agent's own headers, [`AgentHeaders`] among the context's extensions are sent, where
+    /// the agent's own leave the name free.
     fn run(&self, input: RunAgentInput, context: RunContext) -> EventStream {
         let request = Request {
             url: self.url.clone(),
             body: input.to_json().into(),
             position: None,
+            forwarded: forwarded(&context),
             about: HeaderRequest::new(&input),
         };
         self.events(request, context)
@@ -207,6 +215,7 @@ impl Agent for HttpAgent {
             body: input.to_json().into(),
             // What came in a header fits into one.
             position: position.and_then(|id| HeaderValue::from_bytes(id.as_bytes()).ok()),
+            forwarded: forwarded(&context),
             about: HeaderRequest::new(&input),
         };
         Some(self.events(request, context))
@@ -221,6 +230,12 @@ impl fmt::Debug for HttpAgent {
             .field("headers", &headers)
             .finish_non_exhaustive()
     }
+}
+
+/// The headers that go with this run, where middleware says so.
+fn forwarded(context: &RunContext) -> HeaderMap {
+    let headers = context.extensions.get::<AgentHeaders>();
+    headers.map(|headers| headers.0.clone()).unwrap_or_default()
 }
 
 /// Whom to tell of what was amiss with a frame.

@@ -1,62 +1,18 @@
-//! Whatever an agent does, its stream is valid and ends with one terminal event.
+//! The life of a run: what is opened is closed, and there is one end.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use agui_agent::emitter::{AGENT_PANIC, CAPACITY};
+use agui_agent::emitter::{AGENT_PANIC, CAPACITY, RUN_DEADLINE};
 use agui_agent::{
-    Agent, AgentExt, AgentResult, CancellationToken, EmitError, EventStream, Run, RunContext,
-    RunFailure,
+    Agent, AgentExt, AgentResult, CancellationToken, EmitError, Run, RunContext, RunFailure,
 };
-use agui_stream::{OpenItem, Verifier};
+use agui_stream::OpenItem;
 use agui_types::event::{RunFinished, TextMessageChunk, TextMessageStart, ToolCallStart};
-use agui_types::message::UserMessage;
-use agui_types::{
-    AgentCapabilities, Event, Interrupt, Message, RunAgentInput, RunFinishedOutcome, ToJson,
-    TokenUsage,
-};
+use agui_types::{AgentCapabilities, Event, Interrupt, RunFinishedOutcome, ToJson, TokenUsage};
 use futures_util::{FutureExt, StreamExt};
 
-fn input() -> RunAgentInput {
-    let hello = Message::from(UserMessage::new("u1", "hello"));
-    RunAgentInput::new("thread", "run", vec![hello])
-}
-
-fn start(agent: &impl Agent) -> EventStream {
-    agent.run(input(), RunContext::new())
-}
-
-/// Takes the whole stream, which must verify, end once, and end with its last event.
-async fn whole(stream: EventStream) -> Vec<Event> {
-    let events: Vec<Event> = stream.map(|event| event.unwrap().value).collect().await;
-    let mut verifier = Verifier::for_run("thread".into(), "run".into());
-    for event in &events {
-        verifier.push(event).unwrap_or_else(|fault| panic!("{fault}: {events:#?}"));
-    }
-    verifier.finish().unwrap();
-    assert!(matches!(events[0], Event::RunStarted(_)), "P-1");
-    assert_eq!(events.iter().filter(|event| event.is_terminal()).count(), 1);
-    assert!(events.last().unwrap().is_terminal());
-    events
-}
-
-fn types(events: &[Event]) -> Vec<&str> {
-    events.iter().map(Event::type_name).collect()
-}
-
-fn finished(events: &[Event]) -> &RunFinished {
-    match events.last() {
-        Some(Event::RunFinished(finished)) => finished,
-        other => panic!("expected RUN_FINISHED, found {other:?}"),
-    }
-}
-
-fn error_code(events: &[Event]) -> (&str, Option<&str>) {
-    match events.last() {
-        Some(Event::RunError(error)) => (&error.message, error.code.as_deref()),
-        other => panic!("expected RUN_ERROR, found {other:?}"),
-    }
-}
+use super::{error_code, finished, input, start, types, whole};
 
 #[tokio::test]
 async fn a_run_is_opened_and_finished_for_the_agent() {
@@ -375,158 +331,184 @@ async fn a_clone_may_emit_from_another_task_until_the_run_is_over() {
     assert_eq!(run.say("too late").await, Err(EmitError::RunOver));
 }
 
-mod random {
-    //! A property: whatever sequence of emitting calls a program makes, the stream is valid.
+#[tokio::test]
+async fn waiting_producers_are_served_in_order_and_one_at_a_time() {
+    let agent = |run: Run| async move {
+        let writers = (0..4 * CAPACITY).map(|at| {
+            let run = run.clone();
+            async move { run.custom("app.turn", &at).await }
+        });
+        futures_util::future::try_join_all(writers).await?;
+        Ok(())
+    };
+    let events = whole(start(&agent)).await;
+    let turns: Vec<usize> = events
+        .iter()
+        .filter_map(|event| match event {
+            Event::Custom(custom) => Some(custom.value.decode().unwrap()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(turns, (0..4 * CAPACITY).collect::<Vec<_>>());
+}
+
+#[tokio::test]
+async fn a_producer_that_gives_up_hands_its_turn_on() {
+    let agent = |run: Run| async move {
+        for at in 0..CAPACITY {
+            run.custom("app.fill", &at).await?;
+        }
+        let mut first = Box::pin(run.custom("app.first", &1));
+        let mut second = Box::pin(run.custom("app.second", &2));
+        assert!((&mut first).now_or_never().is_none());
+        assert!((&mut second).now_or_never().is_none());
+        tokio::task::yield_now().await; // room for one, for which the first is woken
+        drop(first);
+        second.await?;
+        Ok(())
+    };
+    let events = whole(start(&agent)).await;
+    assert_eq!(events.len(), CAPACITY + 3);
+    assert_eq!(finished(&events).outcome, None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_that_passes_its_deadline_fails() {
+    // P-9
+    async fn agent(run: Run) -> AgentResult {
+        assert!(run.deadline().is_some());
+        let mut text = run.text().await?;
+        text.push("so far").await?;
+        std::future::pending().await
+    }
+    let deadline = tokio::time::Instant::now() + std::time::Duration::from_secs(5);
+    let context = RunContext::new().with_deadline(deadline.into_std());
+    let began = tokio::time::Instant::now();
+    let events = whole(agent.run(input(), context)).await;
+    assert_eq!(began.elapsed().as_secs(), 5);
+    assert_eq!(error_code(&events).1, Some(RUN_DEADLINE));
+    assert_eq!(events[events.len() - 2].type_name(), "TEXT_MESSAGE_END");
+}
+
+#[tokio::test]
+async fn an_agent_finds_what_surrounds_its_run() {
+    #[derive(Clone, Debug, PartialEq)]
+    struct Asker(&'static str);
+    async fn agent(run: Run) -> AgentResult {
+        assert_eq!(run.context().extensions.get::<Asker>(), Some(&Asker("secret name")));
+        Ok(())
+    }
+    let context = RunContext::new().with_extension(Asker("secret name"));
+    assert!(!format!("{context:?}").contains("secret name"));
+    assert_eq!(finished(&whole(agent.run(input(), context)).await).outcome, None);
+}
+
+mod hostile {
+    //! Errors and panics whose own code panics.
 
     use super::*;
-    use agui_agent::emitter::{
-        Activity, ReasoningMessage, ReasoningSpan, Step, Subagent, TextMessage, ToolCall,
-    };
-    use agui_types::{JsonPatch, PatchOp};
-    use proptest::prelude::*;
 
-    #[derive(Clone, Debug)]
-    enum Act {
-        Open(u8, u8),
-        Push(u8),
-        End(u8),
-        Drop(u8),
-        State,
-        Reopen(u8),
-        Interrupt,
-        Fail,
-        Panic,
-        Yield,
+    #[derive(Debug)]
+    struct PanicsOnDisplay;
+    impl std::fmt::Display for PanicsOnDisplay {
+        fn fmt(&self, _: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            panic!("in Display");
+        }
+    }
+    impl std::error::Error for PanicsOnDisplay {}
+
+    #[derive(Debug, Clone)]
+    struct PanicsOnDrop;
+    impl std::fmt::Display for PanicsOnDrop {
+        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str("fine until dropped")
+        }
+    }
+    impl std::error::Error for PanicsOnDrop {}
+    impl Drop for PanicsOnDrop {
+        fn drop(&mut self) {
+            panic!("in Drop");
+        }
     }
 
-    enum Handle {
-        Text(TextMessage),
-        Call(ToolCall),
-        Span(ReasoningSpan),
-        Thought(ReasoningMessage),
-        Step(Step),
-        Activity(Activity),
-        Subagent(Subagent),
+    #[tokio::test]
+    async fn an_error_that_panics_ends_the_run_like_any_panic() {
+        let display = |_: Run| async { Err(PanicsOnDisplay.into()) };
+        assert_eq!(error_code(&whole(start(&display)).await).1, Some(AGENT_PANIC));
+        // What it said before stands.
+        let drop = |_: Run| async { Err(PanicsOnDrop.into()) };
+        assert_eq!(error_code(&whole(start(&drop)).await), ("fine until dropped", None));
     }
 
-    fn act() -> impl Strategy<Value = Act> {
-        prop_oneof![
-            8 => (0u8..7, any::<u8>()).prop_map(|(kind, owner)| Act::Open(kind, owner)),
-            8 => any::<u8>().prop_map(Act::Push),
-            4 => any::<u8>().prop_map(Act::End),
-            4 => any::<u8>().prop_map(Act::Drop),
-            2 => Just(Act::State),
-            2 => any::<u8>().prop_map(Act::Reopen),
-            1 => Just(Act::Interrupt),
-            1 => Just(Act::Fail),
-            1 => Just(Act::Panic),
-            2 => Just(Act::Yield),
-        ]
-    }
-
-    async fn perform(run: Run, acts: Vec<Act>) -> AgentResult {
-        let mut held: Vec<Handle> = Vec::new();
-        for act in acts {
-            match act {
-                Act::Open(kind, owner) => {
-                    let owners: Vec<_> = held
-                        .iter()
-                        .filter_map(|handle| match handle {
-                            Handle::Subagent(subagent) => Some((**subagent).clone()),
-                            _ => None,
-                        })
-                        .collect();
-                    let owner = owners.get(usize::from(owner)).unwrap_or(&run);
-                    let handle = match kind {
-                        0 => owner.text().await.map(Handle::Text),
-                        1 => owner.tool_call("t").await.map(Handle::Call),
-                        2 => owner.reasoning().await.map(Handle::Span),
-                        3 => owner.step(format!("s{}", held.len() % 3)).await.map(Handle::Step),
-                        4 => owner.subagent("sub").await.map(Handle::Subagent),
-                        5 => {
-                            owner.activity("a", &serde_json::json!({})).await.map(Handle::Activity)
-                        }
-                        _ => match held.iter().rev().find_map(|handle| match handle {
-                            Handle::Span(span) => Some(span),
-                            _ => None,
-                        }) {
-                            Some(span) => span.message().await.map(Handle::Thought),
-                            None => continue,
-                        },
-                    };
-                    held.extend(handle);
-                }
-                Act::Push(at) => {
-                    let at = usize::from(at) % held.len().max(1);
-                    let pushed = match held.get_mut(at) {
-                        Some(Handle::Text(text)) => text.push("x").await,
-                        Some(Handle::Call(call)) => call.args("{").await,
-                        Some(Handle::Thought(thought)) => thought.push("x").await,
-                        Some(Handle::Activity(activity)) => {
-                            let add = PatchOp::Add {
-                                path: "/x".parse()?,
-                                value: agui_types::Json::parse("1")?,
-                            };
-                            activity.patch([add.into()]).await
-                        }
-                        Some(Handle::Subagent(subagent)) => subagent.say("x").await.map(drop),
-                        _ => Ok(()),
-                    };
-                    // Refusals are part of the game.
-                    let _ = pushed;
-                }
-                Act::End(at) if !held.is_empty() => {
-                    let at = usize::from(at) % held.len();
-                    let _ = match held.swap_remove(at) {
-                        Handle::Text(text) => text.end().await.map(drop),
-                        Handle::Call(call) => call.result("r").await.map(drop),
-                        Handle::Span(span) => span.end().await,
-                        Handle::Thought(thought) => thought.end().await.map(drop),
-                        Handle::Step(step) => step.end().await,
-                        Handle::Subagent(subagent) => subagent.finish().await,
-                        Handle::Activity(_) => Ok(()),
-                    };
-                }
-                Act::Drop(at) if !held.is_empty() => {
-                    drop(held.swap_remove(usize::from(at) % held.len()));
-                }
-                Act::End(_) | Act::Drop(_) => {}
-                Act::State => run.state_delta(JsonPatch::default()).await?,
-                Act::Reopen(id) => {
-                    let reopened =
-                        run.open_text(TextMessageStart::new(format!("m{}", id % 4))).await;
-                    held.extend(reopened.map(Handle::Text));
-                }
-                Act::Interrupt => run.interrupt(Interrupt::new("i", "why"))?,
-                Act::Fail => return Err("failed".into()),
-                Act::Panic => std::panic::resume_unwind(Box::new("panicked")),
-                Act::Yield => tokio::task::yield_now().await,
+    #[tokio::test]
+    async fn a_panic_with_something_that_panics_ends_the_run() {
+        let late = |_: Run| async { std::panic::panic_any(PanicsOnDrop) };
+        assert_eq!(error_code(&whole(start(&late)).await).1, Some(AGENT_PANIC));
+        let early =
+            |_: Run| -> std::future::Ready<AgentResult> { std::panic::panic_any(PanicsOnDrop) };
+        assert_eq!(error_code(&whole(start(&early)).await).1, Some(AGENT_PANIC));
+        let dropped = |run: Run| async move {
+            let _held = Panicker;
+            run.say("one").await?;
+            std::future::pending().await
+        };
+        struct Panicker;
+        impl Drop for Panicker {
+            fn drop(&mut self) {
+                std::panic::panic_any(PanicsOnDrop);
             }
+        }
+        let mut stream = start(&dropped);
+        stream.next().await.unwrap().unwrap();
+        drop(stream);
+    }
+}
+
+#[tokio::test]
+async fn many_calls_cost_by_their_number() {
+    // P-32: compared each with each, these would take minutes.
+    const CALLS: usize = 50_000;
+    async fn agent(run: Run) -> AgentResult {
+        for at in 0..CALLS {
+            run.open_tool_call(ToolCallStart::new(format!("c{at}"), "work")).await?.end().await?;
+        }
+        for at in 0..CALLS - 1 {
+            run.tool_result(format!("c{at}"), "").await?;
         }
         Ok(())
     }
-
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(400))]
-        #[test]
-        fn every_program_makes_a_valid_stream(
-            acts in proptest::collection::vec(act(), 0..60),
-            cancel_after in proptest::option::of(0usize..40),
-        ) {
-            let runtime = tokio::runtime::Builder::new_current_thread().build()?;
-            runtime.block_on(async {
-                let cancel = CancellationToken::new();
-                let agent = move |run: Run| perform(run, acts.clone());
-                let stream = agent.run(input(), RunContext::new().with_cancel(cancel.clone()));
-                let mut seen = 0;
-                let stream = stream.inspect(move |_| {
-                    seen += 1;
-                    if Some(seen) == cancel_after {
-                        cancel.cancel();
-                    }
-                });
-                whole(Box::pin(stream)).await;
-            });
-        }
+    let mut stream = start(&agent);
+    let mut last = None;
+    while let Some(event) = stream.next().await {
+        last = Some(event.unwrap().value);
     }
+    let outcome = finished(&[last.unwrap()]).outcome.as_ref().unwrap().to_json();
+    assert_eq!(outcome, format!(r#"{{"type":"success","pendingToolCallIds":["c{}"]}}"#, CALLS - 1));
+}
+
+#[test]
+fn what_agents_hold_may_move_between_threads() {
+    fn sendable<T: Send + Sync + 'static>() {}
+    use agui_agent::emitter;
+    sendable::<Run>();
+    sendable::<RunContext>();
+    sendable::<EmitError>();
+    sendable::<RunFailure>();
+    sendable::<emitter::Emitter>();
+    sendable::<emitter::Activity>();
+    sendable::<emitter::Answer<String>>();
+    sendable::<emitter::Completion>();
+    sendable::<emitter::CompletedAnswer>();
+    sendable::<emitter::ReasoningMessage>();
+    sendable::<emitter::ReasoningSpan>();
+    sendable::<emitter::State<String>>();
+    sendable::<emitter::Step>();
+    sendable::<emitter::Subagent>();
+    sendable::<emitter::TextMessage>();
+    sendable::<emitter::ToolCall>();
+    sendable::<agui_agent::AgentError>();
+    sendable::<agui_agent::DeliveryError>();
+    fn movable<T: Send + 'static>() {}
+    movable::<agui_agent::EventStream>();
+    movable::<agui_agent::Delivery>();
 }

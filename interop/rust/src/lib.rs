@@ -1,0 +1,3 @@
+//! Agents made by chance, whose streams others are to judge.
+
+pub mod program;
