@@ -139,7 +139,7 @@ impl Stream for Delivery {
                     let judged = this.pipeline.push(reading, &mut this.events, &mut this.warnings);
                     this.collect(judged);
                 }
-                Some(Err(AgentError::Rule(fault))) => this.stop(fault.into()),
+                Some(Err(AgentError::Rule(fault))) => this.stop((*fault).into()),
                 Some(Err(error)) => this.stop(error.into()),
                 None => {
                     this.agent = None;

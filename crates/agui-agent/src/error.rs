@@ -132,7 +132,7 @@ pub enum AgentError {
     },
     /// Middleware found that the stream breaks a rule.
     #[error(transparent)]
-    Rule(#[from] Fault),
+    Rule(Box<Fault>),
     /// The caller cancelled the run.
     #[error("the run was cancelled")]
     Cancelled,
@@ -192,5 +192,11 @@ impl AgentError {
             Self::Rule(fault) => &fault.path,
             _ => "",
         }
+    }
+}
+
+impl From<Fault> for AgentError {
+    fn from(fault: Fault) -> Self {
+        Self::Rule(Box::new(fault))
     }
 }

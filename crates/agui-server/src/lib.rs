@@ -106,3 +106,18 @@ pub use service::AgentService;
 #[cfg(all(doctest, feature = "axum"))]
 #[doc = include_str!("../../../README.md")]
 struct Readme;
+
+/// So do those in the guides to agents.
+#[cfg(all(doctest, feature = "axum"))]
+mod guides {
+    #[doc = include_str!("../../../docs/guides/agents.md")]
+    struct Agents;
+    #[doc = include_str!("../../../docs/guides/tools.md")]
+    struct Tools;
+    #[doc = include_str!("../../../docs/guides/approvals.md")]
+    struct Approvals;
+    #[doc = include_str!("../../../docs/guides/state.md")]
+    struct State;
+    #[doc = include_str!("../../../docs/guides/middleware.md")]
+    struct Middleware;
+}

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use agui_agent::middleware::RequestHeaders;
 use agui_agent::{Agent, BoxError, BoxFuture, CancellationToken, RunContext};
 use agui_wire::{WireForm, negotiate};
 use http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE, EXPECT, VARY};
@@ -25,7 +26,8 @@ use crate::{CapabilitiesService, Refusal, ResponseBody, input};
 ///
 /// It takes requests with any body, never fails, is always ready, and is cheap to clone. It looks at
 /// neither path nor host: mount it where the agent should be found. See the [crate](crate) for what
-/// it answers, and [`codes`](crate::codes) for what it refuses.
+/// it answers, and [`codes`](crate::codes) for what it refuses. The agent finds the request's headers
+/// among what surrounds its run, as [`RequestHeaders`], and the request's extensions beside them.
 ///
 /// Nothing here limits how many clients there are or how slowly they send and read: `Server` does. How
 /// many runs go on at once and how long one may take is for the layers of `tower`.
@@ -226,7 +228,10 @@ impl AgentService {
             Err(refusal) if waits => return Refusal::into_response(refusal),
             Err(refusal) => return refusal.answer(body),
         };
-        let context = RunContext::new().with_cancel(self.cancel.child_token());
+        // What layers before this one found out, such as who asks, goes with the run.
+        let mut context = RunContext::new().with_cancel(self.cancel.child_token());
+        context.extensions = head.extensions.clone();
+        context.extensions.insert(RequestHeaders(head.headers.clone()));
         let run = GuardedRun::start(&*agent, input, context);
         let form = form(&head.headers);
         let mut response = Response::new(ResponseBody::run(run, form, self.keep_alive));

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use agui_agent::middleware::{HeaderPolicy, RequestHeaders};
 use agui_agent::{Agent, AgentExt, HttpAgent, Run, RunContext};
 use agui_server::{AgentService, Refusal, codes, router};
 use agui_types::{AgentCapabilities, FromJson, RunAgentInput};
@@ -291,6 +292,42 @@ async fn an_agent_served_here_is_an_agent_there() {
     client.head().await;
     let body = client.stream().await;
     assert!(body.contains("the agent refused the run: HTTP 404"), "{body}");
+}
+
+#[tokio::test]
+async fn only_headers_that_a_policy_lets_through_go_on() {
+    async fn tells(run: Run) -> agui_agent::AgentResult {
+        let headers = run.context().extensions.get::<RequestHeaders>().ok_or("no headers")?;
+        for name in ["x-client", "x-both", "x-hidden", "accept"] {
+            let value = headers.0.get(name).map_or("none", |value| value.to_str().unwrap());
+            run.say(format!("{name}={value} ")).await?;
+        }
+        Ok(())
+    }
+    let inner = Server::start(router(tells)).await;
+    let url = format!("http://{}/", inner.address);
+    let configured = HttpAgent::builder(url).header("x-both", "agent").build().unwrap();
+    let policy = HeaderPolicy::new().allow("x-client").allow("x-both").allow("accept");
+    let outer = Server::start(router(configured.with(policy))).await;
+    let client = HttpAgent::builder(format!("http://{}/", outer.address))
+        .header("x-client", "client")
+        .header("x-both", "client")
+        .header("x-hidden", "client")
+        .header("accept", "text/event-stream;q=0.9")
+        .build()
+        .unwrap();
+    let input = RunAgentInput::from_json_exact(INPUT).unwrap();
+    let said: String = client
+        .run(input, RunContext::new())
+        .filter_map(|event| async {
+            match event.unwrap().value {
+                agui_types::Event::TextMessageContent(content) => Some(content.delta),
+                _ => None,
+            }
+        })
+        .collect()
+        .await;
+    assert_eq!(said, "x-client=client x-both=agent x-hidden=none accept=text/event-stream ");
 }
 
 /// A listener whose connections are pipes in memory, so that how much they hold is known.

@@ -1,0 +1,76 @@
+//! What the log is told.
+
+use std::sync::{Arc, Mutex};
+
+use agui_agent::middleware::EventLog;
+use agui_agent::{Agent, AgentExt, AgentResult, Run, RunContext, RunFailure};
+use futures_util::StreamExt;
+use tracing::Level;
+
+use super::{STARTED, Script, input, run};
+
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl std::io::Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// What is logged of `act`, up to a level.
+fn logged<Fut: Future>(level: Level, act: Fut) -> String {
+    let log = Log::default();
+    let writer = log.clone();
+    let subscriber = tracing_subscriber::fmt()
+        .with_max_level(level)
+        .with_ansi(false)
+        .with_writer(move || writer.clone())
+        .finish();
+    tracing::subscriber::with_default(subscriber, || {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(act);
+    });
+    String::from_utf8(log.0.lock().unwrap().clone()).unwrap()
+}
+
+async fn secretive(run: Run) -> AgentResult {
+    run.say("s3cret").await?;
+    Ok(())
+}
+
+#[test]
+fn a_run_is_logged_without_its_content() {
+    let agent = secretive.with(EventLog::new());
+    let log = logged(Level::INFO, run(&agent));
+    assert_eq!(log.lines().count(), 2, "{log}");
+    assert!(log.contains(r#"a run begins thread="t" run="r" messages=1"#), "{log}");
+    assert!(log.contains(r#"ending="completed" events=5"#), "{log}");
+    let log = logged(Level::DEBUG, run(&agent));
+    assert!(log.contains(r#"kind="TEXT_MESSAGE_CONTENT""#), "{log}");
+    assert!(!log.contains("s3cret") && !log.contains("hello"), "{log}");
+    // Asked for everything, it tells everything.
+    assert!(logged(Level::TRACE, run(&agent)).contains("s3cret"));
+}
+
+#[test]
+fn every_ending_is_told() {
+    let fails = |_: Run| async { Err(RunFailure::new("no").into()) };
+    let log = logged(Level::INFO, run(&fails.with(EventLog::new())));
+    assert!(log.contains(r#"ending="failed" events=2"#), "{log}");
+
+    let cut = Script(vec![STARTED]).with(EventLog::new());
+    assert!(logged(Level::INFO, run(&cut)).contains(r#"ending="truncated" events=1"#));
+
+    let left = async {
+        let mut stream = secretive.with(EventLog::new()).run(input(), RunContext::new());
+        stream.next().await.unwrap().unwrap();
+    };
+    let log = logged(Level::INFO, left);
+    assert!(log.contains(r#"ending="abandoned" events=1"#), "{log}");
+}
