@@ -70,6 +70,7 @@
 //!
 //! - `axum` (default): `router` and `AgentService::into_router`.
 //! - `server` (default): `Server`, an accept loop with limits and an orderly end.
+//! - `openapi`: `openapi`, a description of agents as OpenAPI.
 //! - `ws`: `AgentService::websocket`, runs over WebSockets as well.
 #![forbid(unsafe_code)]
 
@@ -82,6 +83,8 @@ mod capabilities;
 pub mod codes;
 mod input;
 mod log;
+#[cfg(feature = "openapi")]
+mod openapi;
 mod panic;
 mod refusal;
 mod run;
@@ -97,6 +100,8 @@ pub use access::{BearerKnown, bearer, bearer_secret};
 pub use body::ResponseBody;
 pub use body_error::BodyError;
 pub use capabilities::CapabilitiesService;
+#[cfg(feature = "openapi")]
+pub use openapi::openapi;
 pub use refusal::Refusal;
 #[cfg(feature = "server")]
 pub use server::{PeerAddr, RequestBody, Server, ServerLimits};
