@@ -52,3 +52,15 @@ pub use retry::RetryPolicy;
 #[cfg(feature = "session")]
 pub use session::Session;
 pub use tokio_util::sync::CancellationToken;
+
+#[cfg(all(doctest, feature = "http", feature = "schemars", feature = "session"))]
+mod guides {
+    #[doc = include_str!("../../../docs/guides/clients.md")]
+    struct Clients;
+
+    #[doc = include_str!("../../../docs/guides/errors.md")]
+    struct Errors;
+
+    #[doc = include_str!("../../../docs/guides/migrating.md")]
+    struct Migrating;
+}

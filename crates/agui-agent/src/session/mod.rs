@@ -6,10 +6,9 @@
 //! can be read between any two of them.
 //!
 //! ```
-//! use agui_agent::session::{FrontendTool, Session, Update};
+//! use agui_agent::session::{Session, Update};
 //! use agui_agent::{AgentResult, Run};
 //! use agui_stream::Ending;
-//! use agui_stream::fold::Change;
 //!
 //! # async fn greeter(run: Run) -> AgentResult { run.say("Hello!").await?; Ok(()) }
 //! # #[tokio::main(flavor = "current_thread")]
@@ -19,8 +18,8 @@
 //!
 //! let mut turn = session.send("hello");
 //! while let Some(update) = turn.next().await {
-//!     if let Update::Change(Change::TextAppended { message, .. }) = update {
-//!         println!("{:?}", turn.messages().find(message.as_str()));
+//!     if let Update::Change(change) = update {
+//!         print!("{}", turn.appended(&change).unwrap_or_default());
 //!     }
 //! }
 //! let finished = turn.finish().await?;
@@ -48,14 +47,14 @@ mod update;
 use std::fmt;
 use std::sync::Arc;
 
-use agui_stream::fold::{Applied, Conversation, Messages};
+use agui_stream::fold::{Applied, Change, Conversation, Messages};
 use agui_stream::patch::PatchLimits;
 use agui_stream::{Observer, Observers, PeerVersion};
 use agui_types::json::Value;
 use agui_types::message::{AssistantMessage, ToolMessage};
 use agui_types::{
-    Context, Interrupt, Json, JsonError, Message, MessageContent, MessageId, ResumeEntry, ThreadId,
-    TokenUsage, ToolCall, ToolCallId,
+    ContentPart, Context, Interrupt, Json, JsonError, Message, MessageContent, MessageId,
+    ResumeEntry, ThreadId, TokenUsage, ToolCall, ToolCallId,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -374,6 +373,35 @@ impl Session {
         self.conversation.messages()
     }
 
+    /// The text that a change has just added: to a message's text, or to a call's arguments. `None` for
+    /// other changes, and for one of long ago, whose message is not there any more.
+    ///
+    /// ```
+    /// # use agui_agent::session::{Session, Update};
+    /// # async fn print(mut session: Session) {
+    /// let mut turn = session.send("hello");
+    /// while let Some(update) = turn.next().await {
+    ///     if let Update::Change(change) = update {
+    ///         print!("{}", turn.appended(&change).unwrap_or_default());
+    ///     }
+    /// }
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn appended(&self, change: &Change) -> Option<&str> {
+        let (text, bytes) = match change {
+            Change::TextAppended { message, bytes } => {
+                (end_of(self.messages().find(message.as_str())?)?, *bytes)
+            }
+            Change::ArgumentsAppended { tool_call, bytes, .. } => {
+                let (_, call) = self.messages().find_call(tool_call.as_str())?;
+                (&*call.function.arguments, *bytes)
+            }
+            _ => return None,
+        };
+        text.get(text.len().checked_sub(bytes)?..)
+    }
+
     /// The state.
     #[must_use]
     pub fn state(&self) -> &Value {
@@ -449,6 +477,29 @@ pub fn resolve<T: Serialize + ?Sized>(
 #[must_use]
 pub fn decline(interrupt: &Interrupt) -> ResumeEntry {
     ResumeEntry::new(&interrupt.id, agui_types::ResumeStatus::Cancelled)
+}
+
+/// The text of a message, or the last of its parts: where it grows.
+fn end_of(message: &Message) -> Option<&str> {
+    match message {
+        Message::Developer(message) => Some(&message.content),
+        Message::System(message) => Some(&message.content),
+        Message::Reasoning(message) => Some(&message.content),
+        Message::Assistant(message) => message.content.as_deref(),
+        Message::User(message) => end_of_content(&message.content),
+        Message::Tool(message) => end_of_content(&message.content),
+        _ => None,
+    }
+}
+
+fn end_of_content(content: &MessageContent) -> Option<&str> {
+    match content {
+        MessageContent::Text(text) => Some(text),
+        MessageContent::Parts(parts) => match parts.last()? {
+            ContentPart::Text(part) => Some(&part.text),
+            _ => None,
+        },
+    }
 }
 
 /// A fresh id: a UUID of version 7.
