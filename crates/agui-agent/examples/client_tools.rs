@@ -28,7 +28,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
             Update::Change(change) => print!("{}", turn.appended(&change).unwrap_or_default()),
             Update::ToolStarted { name, .. } => println!("[{name} ..."),
             Update::ToolFinished { error, .. } => {
-                println!("... {}]", error.as_deref().unwrap_or("done"))
+                println!("... {}]", error.as_deref().unwrap_or("done"));
             }
             _ => {}
         }

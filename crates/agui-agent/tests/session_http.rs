@@ -28,7 +28,7 @@ const CUT: &str =
 
 async fn finish(url: &str, connect_url: &str) -> (Result<Finished, SessionError>, Session) {
     let agent = HttpAgent::builder(url).connect_url(connect_url).build().unwrap();
-    let quick = RetryPolicy::new(2).first_delay(Duration::from_millis(1));
+    let quick = RetryPolicy::new(3).first_delay(Duration::from_millis(1));
     let mut session = Session::new(agent).with_thread_id("t").with_reconnect(Some(quick));
     let request = agui_agent::session::Request::new().text("hi").run_id("r");
     let ended = session.start(request).finish().await;
@@ -46,12 +46,13 @@ fn text(session: &Session) -> String {
 async fn a_run_whose_connection_is_lost_goes_on_behind_its_last_event() {
     // T-9, T-21
     let [started, one, two, three, finished] = frames();
-    // It dies at once; inside a frame; cleanly between two; behind nothing new.
+    // It dies; inside a frame; between two; before an answer; with a refusal for now.
     let (url, served) = peer(vec![format!("{CUT}{started}{one}{}", &two[..20])]).await;
     let connections = vec![
         format!("{OK}{two}id: e4\ndata: {{\"type"),
         format!("{CUT}{three}"),
         String::new(),
+        "HTTP/1.1 503 Restarting\r\ncontent-length: 0\r\nconnection: close\r\n\r\n".into(),
         format!("{OK}{finished}"),
     ];
     let (connect_url, connected) = peer(connections).await;
@@ -63,14 +64,14 @@ async fn a_run_whose_connection_is_lost_goes_on_behind_its_last_event() {
     soon(served).await;
     let requests = soon(connected).await;
     let from: Vec<_> = requests.iter().map(|it| header(it, "last-event-id").unwrap()).collect();
-    assert_eq!(from, ["e2", "e3", "e4", "e4"]);
+    assert_eq!(from, ["e2", "e3", "e4", "e4", "e4"]);
 }
 
 #[tokio::test]
 async fn after_so_many_failures_in_a_row_a_run_is_truncated() {
     let [started, one, ..] = frames();
     let (url, served) = peer(vec![format!("{OK}{started}{one}")]).await;
-    let (connect_url, connected) = peer(vec![String::new(), OK.into()]).await;
+    let (connect_url, connected) = peer(vec![String::new(), OK.into(), OK.into()]).await;
     let (ended, session) = finish(&url, &connect_url).await;
     assert_eq!(ended.unwrap().ending, Ending::Truncated);
     assert_eq!(text(&session), "one ");

@@ -41,7 +41,12 @@ impl Reattaching {
     fn again(&mut self, why: Option<&AgentError>) -> bool {
         let cut_off = match why {
             None => true,
-            Some(AgentError::Connect { .. }) => self.failures > 0,
+            // Connecting asks for nothing new, so it can be tried again where a run could not.
+            Some(
+                AgentError::Connect { .. }
+                | AgentError::NoAnswer { .. }
+                | AgentError::Status { status: 429 | 502 | 503 | 504, .. },
+            ) => self.failures > 0,
             Some(error) => error.is_cut_off(),
         };
         let ended = self.ended || self.context.cancel.is_cancelled();
