@@ -161,7 +161,7 @@ describe("a session with an agent of pydantic-ai", () => {
 
   test("state: set, restated, patched, sent again", async () => {
     const [first, second, third] = await converse([
-      { setState: { state: { count: 6, notes: ["old"] }, say: "count" } },
+      { state: { count: 6, notes: ["old"] }, say: "count" },
       { say: "note milk" },
       { say: "count" },
     ]);
@@ -171,7 +171,7 @@ describe("a session with an agent of pydantic-ai", () => {
   });
 
   test("an approval, asked for and given", async () => {
-    const [asked, done] = await converse([{ say: "delete" }, { resume: { approved: true } }]);
+    const [asked, done] = await converse([{ say: "delete" }, { resolve: { approved: true } }]);
     assert.equal(asked.ending, "interrupted");
     assert.equal(asked.openInterrupts.length, 1);
     assert.equal(done.ending, "completed");
@@ -182,7 +182,7 @@ describe("a session with an agent of pydantic-ai", () => {
   test("a failure, and the next turn", async () => {
     const [failed, next] = await converse([{ say: "fail" }, { say: "text" }]);
     assert.equal(failed.ending, "failed");
-    assert.match(failed.error, /out of tokens/);
+    assert.match(failed.failure, /out of tokens/);
     assert.equal(next.ending, "completed");
     assert.equal(next.messages.at(-1).content, "Grüße, 世界 🌍");
   });
@@ -190,8 +190,13 @@ describe("a session with an agent of pydantic-ai", () => {
 
 /** Plays steps in one session (rust/src/session.rs), and tells what came of each. */
 async function converse(steps) {
-  const stdin = steps.map((step) => `${JSON.stringify(step)}\n`).join("");
-  const ran = await runProgram(interop, ["session", `${agent.url}/`], { stdin });
+  const turns = steps.map(({ say, ...turn }, at) => ({
+    ...turn,
+    ...(say && { message: { id: `user-${at}`, role: "user", content: say } }),
+  }));
+  const stdin = turns.map((turn) => `${JSON.stringify(turn)}\n`).join("");
+  const tools = ["ask_person", "ask_later"];
+  const ran = await runProgram(interop, ["session", `${agent.url}/`, ...tools], { stdin });
   assert.equal(ran.code, 0, ran.stderr);
   const outcomes = ran.stdout.trimEnd().split("\n").map((line) => JSON.parse(line));
   assert.equal(outcomes.length, steps.length);

@@ -315,8 +315,8 @@ async function played(agent, { message, resume }, runId) {
 
 /** Our session, as a process. */
 function startSession(url) {
-  const program = builtBinary("agui-session", "AGUI_SESSION_BIN", "-p agui-interop");
-  const child = spawn(program, [url], { stdio: ["pipe", "pipe", "inherit"] });
+  const program = builtBinary("agui-interop", "AGUI_INTEROP_BIN", "-p agui-interop");
+  const child = spawn(program, ["session", url, "add"], { stdio: ["pipe", "pipe", "inherit"] });
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
   const exited = once(child, "exit");
   return {

@@ -7,7 +7,7 @@ mod session;
 
 const USAGE: &str = "\
 usage: agui-interop cases                  for node/differential.mjs
-       agui-interop session URL            for pydantic.test.mjs
+       agui-interop session URL TOOL...    for node/conversation.test.mjs and pydantic.test.mjs
        agui-interop programs FROM COUNT    for node/emitter.test.mjs";
 
 #[tokio::main]
@@ -15,7 +15,7 @@ async fn main() -> anyhow::Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["cases"] => cases::play(),
-        ["session", url] => session::play(url).await,
+        ["session", url, ref tools @ ..] => session::play(url, tools).await,
         ["programs", from, seeds] => programs::write(from.parse()?, seeds.parse()?).await,
         _ => anyhow::bail!(USAGE),
     }
