@@ -11,7 +11,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use agui_agent::{Agent, CancellationToken, Run};
+use agui_agent::{AgentResult, CancellationToken, Run};
 use agui_server::{AgentService, Refusal, Server, ServerLimits, bearer};
 use axum::Router;
 use axum::http::header::{AUTHORIZATION, CONTENT_TYPE};
@@ -34,15 +34,11 @@ async fn authorize(head: Arc<Parts>) -> Result<User, Refusal> {
     }
 }
 
-/// An agent for whoever asks. `authorize` has been asked by then.
-fn greeter(user: User) -> impl Agent {
-    move |run: Run| {
-        let greeting = format!("Hello, {}!", user.name);
-        async move {
-            run.say(greeting).await?;
-            Ok(())
-        }
-    }
+async fn greeter(run: Run) -> AgentResult {
+    let user = run.context().extensions.get::<User>();
+    let name = user.map_or("whoever you are", |user| &user.name);
+    run.say(format!("Hello, {name}!")).await?;
+    Ok(())
 }
 
 /// Pages of this origin may call, with these methods and headers. It has to be around the service: a
@@ -56,11 +52,8 @@ fn cors() -> CorsLayer {
 }
 
 pub(crate) fn app(shutdown: CancellationToken) -> Router {
-    let service = AgentService::choosing(async |head: Arc<Parts>| {
-        let user = head.extensions.get::<User>().cloned();
-        user.map(greeter).ok_or_else(Refusal::forbidden)
-    });
-    let service = service.authorize(authorize).body_limit(1024 * 1024).cancel_with(shutdown);
+    let service = AgentService::new(greeter).authorize(authorize);
+    let service = service.body_limit(1024 * 1024).cancel_with(shutdown);
     Router::new().nest("/agents/greeter", service.into_router()).layer(cors())
 }
 

@@ -39,8 +39,8 @@
 //! Whoever reaches an [`AgentService`], unless it has [`authorize`](AgentService::authorize): then
 //! nobody, runs and capabilities alike, but those whom that hook lets in. It is asked before anything
 //! else of a request is looked at, and a hook that panics refuses. What it gives, such as a user, is
-//! found by the choice of an agent [per request](AgentService::choosing) among the extensions of the
-//! request's head.
+//! found among the extensions: by the choice of an agent [per request](AgentService::choosing) in
+//! those of the request's head, by the agent in those of its run's context.
 //!
 //! Browsers ask for leave before they send JSON to another site (CORS), without credentials: put the
 //! layer that answers them, such as the one of `tower-http`, around the service. `examples/full.rs`

@@ -107,7 +107,7 @@ impl AgentService {
 
     /// Lets in only those whom `authorize` lets in, from a request's head; runs and capabilities
     /// alike. What it gives, such as a user, is put among the head's extensions, where
-    /// [`choosing`](Self::choosing) finds it by its type. Without this everyone is let in.
+    /// [`choosing`](Self::choosing) finds it by its type, and the agent in what surrounds its run. Without this everyone is let in.
     ///
     /// A closure that refuses says how: [`Refusal::unauthorized`] for 401 with a challenge,
     /// [`Refusal::forbidden`] for 403. One that panics refuses with 500 and
@@ -198,6 +198,15 @@ impl AgentService {
         CapabilitiesService { access, websocket }
     }
 
+    /// What surrounds a run. What was found out about the request before, such as who asks, goes with
+    /// it.
+    fn context(&self, head: &Parts) -> RunContext {
+        let mut context = RunContext::new().with_cancel(self.cancel.child_token());
+        context.extensions = head.extensions.clone();
+        context.extensions.insert(RequestHeaders(head.headers.clone()));
+        context
+    }
+
     async fn answer<B>(self, request: Request<B>) -> Response<ResponseBody>
     where
         B: Body + Send + 'static,
@@ -208,9 +217,9 @@ impl AgentService {
         if let Some(origins) = self.websocket.as_ref().filter(|_| ws::asked_for(&head)) {
             let opened = async {
                 let (head, agent) = self.access.admit(head).await?;
-                let (cancel, limit) = (self.cancel.clone(), self.body_limit);
-                let keep_alive = self.keep_alive;
-                let conversation = ws::Conversation { agent, cancel, keep_alive, limit };
+                let (context, keep_alive) = (self.context(&head), self.keep_alive);
+                let limit = self.body_limit;
+                let conversation = ws::Conversation { agent, context, keep_alive, limit };
                 ws::open(head, origins, conversation).await
             };
             return opened.await.unwrap_or_else(Refusal::into_response);
@@ -228,11 +237,7 @@ impl AgentService {
             Err(refusal) if waits => return Refusal::into_response(refusal),
             Err(refusal) => return refusal.answer(body),
         };
-        // What layers before this one found out, such as who asks, goes with the run.
-        let mut context = RunContext::new().with_cancel(self.cancel.child_token());
-        context.extensions = head.extensions.clone();
-        context.extensions.insert(RequestHeaders(head.headers.clone()));
-        let run = GuardedRun::start(&*agent, input, context);
+        let run = GuardedRun::start(&*agent, input, self.context(&head));
         let form = form(&head.headers);
         let mut response = Response::new(ResponseBody::run(run, form, self.keep_alive));
         let headers = response.headers_mut();

@@ -4,7 +4,7 @@ use std::future::{pending, poll_fn};
 use std::sync::Arc;
 use std::time::Duration;
 
-use agui_agent::{Agent, CancellationToken, RunContext};
+use agui_agent::{Agent, RunContext};
 use agui_types::{RunAgentInput, ToJson};
 use axum::extract::FromRequestParts;
 use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code};
@@ -29,7 +29,7 @@ const GOODBYE: Duration = Duration::from_secs(1);
 /// What a conversation needs beside its socket.
 pub(crate) struct Conversation {
     pub(crate) agent: Arc<dyn Agent>,
-    pub(crate) cancel: CancellationToken,
+    pub(crate) context: RunContext,
     pub(crate) keep_alive: Option<Duration>,
     pub(crate) limit: usize,
 }
@@ -94,7 +94,7 @@ impl Conversation {
         loop {
             let message = tokio::select! {
                 message = socket.recv() => self.said(message)?,
-                () = self.cancel.cancelled() => {
+                () = self.context.cancel.cancelled() => {
                     let reason = format!("{}: the server is shutting down", codes::SHUTTING_DOWN);
                     return Err(End::Close(close_code::AWAY, reason));
                 }
@@ -122,8 +122,7 @@ impl Conversation {
 
     /// Sends the events of a run, one a message.
     async fn run(&self, socket: &mut WebSocket, input: RunAgentInput) -> End {
-        let context = RunContext::new().with_cancel(self.cancel.child_token());
-        let mut run = GuardedRun::start(&*self.agent, input, context);
+        let mut run = GuardedRun::start(&*self.agent, input, self.context.clone());
         loop {
             let event = poll_fn(|cx| {
                 run.poll_patience(cx);

@@ -101,6 +101,18 @@ async fn t19_nobody_is_let_in_whom_the_hook_does_not_let_in() {
 }
 
 #[tokio::test]
+async fn the_agent_finds_out_who_asks() {
+    let agent = async |run: Run| {
+        let User(name) = run.context().extensions.get::<User>().expect("a user").clone();
+        run.say(name).await?;
+        Ok(())
+    };
+    let service = AgentService::new(agent).authorize(async |_| Ok(User("Ann".into())));
+    let response = service.oneshot(asks("/", None)).await.unwrap();
+    assert_eq!(events(&body_text(response).await)[2]["delta"], "Ann");
+}
+
+#[tokio::test]
 async fn a_hook_that_panics_lets_nobody_in() {
     async fn greeter(run: Run) -> AgentResult {
         run.say("Hello!").await?;

@@ -6,7 +6,7 @@ mod common;
 use std::time::Duration;
 
 use agui_agent::{Agent, AgentResult, CancellationToken, Run};
-use agui_server::{AgentService, Server, bearer_secret, codes};
+use agui_server::{AgentService, BearerKnown, Server, bearer_secret, codes};
 use common::{INPUT, emits, started, text_start};
 use futures_util::{SinkExt, StreamExt};
 use http::HeaderValue;
@@ -181,7 +181,12 @@ async fn p11_stopping_ends_the_runs_and_closes_what_waits() {
 
 #[tokio::test]
 async fn pages_and_people_are_let_in_who_may() {
-    let server = Running::start(greeter, |service| service.authorize(bearer_secret("s"))).await;
+    let agent = async |run: Run| {
+        let known = run.context().extensions.get::<BearerKnown>();
+        run.say(format!("{known:?}")).await?;
+        Ok(())
+    };
+    let server = Running::start(agent, |service| service.authorize(bearer_secret("s"))).await;
     let known = ("authorization", "Bearer s");
     let refused = async |headers: &[(&'static str, &'static str)]| match server
         .open(headers)
@@ -194,7 +199,9 @@ async fn pages_and_people_are_let_in_who_may() {
     assert_eq!(refused(&[]).await, 401);
     assert_eq!(refused(&[known, ("origin", "https://evil.example")]).await, 403);
     assert_eq!(refused(&[known, ("sec-websocket-version", "12")]).await, 400);
-    assert!(server.open(&[known, ("origin", "https://app.example")]).await.is_ok());
+    let mut socket = server.open(&[known, ("origin", "https://app.example")]).await.unwrap();
+    socket.send(INPUT.into()).await.unwrap();
+    assert_eq!(heard(&mut socket).await.0[2]["delta"], "Some(BearerKnown)");
 }
 
 #[tokio::test]
