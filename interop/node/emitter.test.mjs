@@ -27,7 +27,7 @@ describe("what agents come to that were made by chance", () => {
     const broken = [];
     for (const thread of threads) {
       const [{ class: failed, failure, warnings }] = await reference.play(thread);
-      const told = warnings.filter((text) => /\[(enforce|compat)\]/.test(text));
+      const told = warnings.filter((text) => /\[(enforce|compat)\]|Failed to apply/.test(text));
       if (failed || told.length > 0) broken.push({ seed: thread.seed, failed, failure, told });
     }
     assert.deepEqual(broken, []);

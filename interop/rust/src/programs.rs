@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use agui_agent::emitter::{
-    self, Activity, EmitError, Emitter, ReasoningMessage, ReasoningSpan, Step, Subagent,
-    TextMessage, ToolCall,
+    self, Activity, CallChunk, CompletionChunk, EmitError, Emitter, ReasoningMessage,
+    ReasoningSpan, Step, Subagent, TextMessage, ToolCall,
 };
 use agui_agent::{AgentResult, Run, RunContext, RunFailure};
 use agui_types::event::{
@@ -156,10 +156,8 @@ impl Agent {
                     text.end().await?;
                 }
             }
-            27..29 => {
-                let id = emitter.say(self.chance.text()).await?;
-                self.written.push(id);
-            }
+            27..28 => self.written.push(emitter.say(self.chance.text()).await?),
+            28..29 => self.complete(&emitter).await?,
             29..36 => self.open_call(&emitter).await?,
             36..44 => {
                 let delta = self.chance.text();
@@ -230,8 +228,9 @@ impl Agent {
                     step.end().await?;
                 }
             }
-            72..75 => emitter.state_snapshot(&self.chance.state()).await?,
-            75..80 => emitter.state_delta(self.patch()).await?,
+            72..74 => emitter.state_snapshot(&self.chance.state()).await?,
+            74..77 => emitter.state_delta(self.patch()).await?,
+            77..80 => emitter.state::<Value>()?.set(self.chance.state()).await?,
             80..82 => {
                 let content = self.chance.state();
                 self.activities.push(emitter.activity(self.chance.name(), &content).await?);
@@ -258,6 +257,10 @@ impl Agent {
                 run.add_usage(usage);
             }
             97 => run.set_result(&self.chance.state())?,
+            98 if self.chance.below(2) == 0 => {
+                let state = self.chance.state();
+                self.called.push(run.call_frontend_tool("search", &state).await?);
+            }
             98 => {
                 let mut interrupt = Interrupt::new(self.chance.id("i"), "approval");
                 interrupt.tool_call_id = self.chance.of(&mut self.called).cloned();
@@ -291,6 +294,31 @@ impl Agent {
         let text = emitter.open_text(start).await?;
         self.written.push(text.id().clone());
         self.texts.push(text);
+        Ok(())
+    }
+
+    /// What a model's answer becomes, piece by piece.
+    async fn complete(&mut self, emitter: &Emitter) -> Result<(), EmitError> {
+        let mut completion = emitter.completion();
+        for _ in 0..self.chance.below(6) {
+            let mut chunk = CompletionChunk::new();
+            chunk = match self.chance.below(5) {
+                0 => chunk.reasoning(self.chance.text()),
+                1 => chunk.encrypted_reasoning("sealed"),
+                2 => chunk.text(self.chance.text()),
+                _ => {
+                    let call = CallChunk::new().index(self.chance.below(2));
+                    chunk.call(call.name(self.chance.name()).arguments(self.chance.text()))
+                }
+            };
+            completion.push(chunk).await?;
+        }
+        // Else it is dropped.
+        if self.chance.below(4) > 0 {
+            let answer = completion.finish().await?;
+            self.written.push(answer.message_id);
+            self.called.extend(answer.calls.into_iter().map(|call| call.id));
+        }
         Ok(())
     }
 
