@@ -56,7 +56,8 @@ pub fn compact(events: impl IntoIterator<Item = Event>) -> Vec<Event> {
 /// [merged](Self::merge_reasoning) too, and for chunks: [expand](crate::ChunkExpander) them first.
 ///
 /// A stream that keeps the rules of order keeps them afterwards. One that breaks them loses nothing
-/// either, but may fold to something else. To compact twice changes nothing.
+/// either, but may fold to something else, and so may one that gives two messages the same id (P-28).
+/// To compact twice changes nothing.
 #[derive(Clone, Debug)]
 pub struct Compactor {
     before: Conversation,
