@@ -1,5 +1,6 @@
 //! Whatever an agent does, its stream is valid and ends with one terminal event.
 
+#[cfg(feature = "schemars")]
 mod asking;
 mod completion;
 mod life;
