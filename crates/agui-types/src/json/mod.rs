@@ -2,6 +2,8 @@
 
 mod bridge;
 mod cursor;
+mod finite;
+mod object;
 mod scan;
 mod text;
 mod tokens;
@@ -11,9 +13,10 @@ pub(crate) mod write;
 pub(crate) use bridge::serialize_text;
 pub(crate) use cursor::{Cursor, Kind, LexError, LexProblem};
 pub use cursor::{MAX_DEPTH, read_string};
+pub use object::JsonObject;
 pub use scan::plain_end;
 pub(crate) use text::into_string;
-pub use text::{Json, JsonError, JsonObject};
+pub use text::{Json, JsonError};
 pub use tokens::{Token, Tokens};
 pub use tree::{Number, Value};
 pub use write::{string as write_string, string_content as write_string_content};

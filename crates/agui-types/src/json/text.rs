@@ -2,14 +2,14 @@
 
 use std::borrow::Cow;
 use std::fmt;
-use std::ops::Deref;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::bridge::{deserialize_text, serialize_text};
-use super::write::{self, Write, Written};
-use super::{Cursor, Kind, LexError, LexProblem};
+use super::finite;
+use super::write::Write;
+use super::{Cursor, LexError, LexProblem, Token};
 
 /// One JSON value as text, kept exactly as it was written: digits of numbers, order of members,
 /// escapes and white space included.
@@ -41,10 +41,15 @@ impl Json {
 
     /// Encodes any serialisable value.
     ///
-    /// Fails where `serde_json` does (a map whose keys are not strings, a failing `Serialize`), and
-    /// where the value nests deeper than [`MAX_DEPTH`](super::MAX_DEPTH).
+    /// Fails where `serde_json` does (a map whose keys are not strings, a failing `Serialize`), where
+    /// a number is infinite or no number, which `serde_json` writes as `null`, and where the value
+    /// nests deeper than [`MAX_DEPTH`](super::MAX_DEPTH).
     pub fn encode<T: Serialize + ?Sized>(value: &T) -> serde_json::Result<Self> {
-        Self::try_from(serde_json::to_string(value)?).map_err(serde::ser::Error::custom)
+        let text = serde_json::to_string(value)?;
+        if text.contains("null") {
+            finite::check(value)?;
+        }
+        Self::try_from(text).map_err(serde::ser::Error::custom)
     }
 
     /// Decodes into any deserialisable type. A lone surrogate escape reads as U+FFFD.
@@ -56,6 +61,21 @@ impl Json {
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+
+    /// How deep objects and arrays nest: 0 for a scalar, 1 for an empty array.
+    #[must_use]
+    pub fn depth(&self) -> usize {
+        let (mut depth, mut deepest) = (0, 0);
+        for token in self.tokens() {
+            match token {
+                Token::OpenObject | Token::OpenArray => depth += 1,
+                Token::CloseObject | Token::CloseArray => depth -= 1,
+                _ => {}
+            }
+            deepest = deepest.max(depth);
+        }
+        deepest
     }
 
     /// Whether the value is `null`.
@@ -133,158 +153,13 @@ impl From<serde_json::Value> for Json {
     }
 }
 
-impl From<JsonObject> for Json {
-    fn from(object: JsonObject) -> Self {
-        object.0
-    }
-}
-
-/// A JSON object as text: the protocol's *open* objects (activity content, `responseSchema`,
-/// `custom`), whose keys are data. Kept exactly as written, like [`Json`], to which it derefs.
-#[derive(Clone, PartialEq, Eq, Hash)]
-pub struct JsonObject(Json);
-
-impl JsonObject {
-    /// The object without members.
-    #[must_use]
-    pub fn empty() -> Self {
-        Self(Json::from_checked("{}"))
-    }
-
-    /// Takes a text that must be exactly one JSON object.
-    ///
-    /// Fails where the text is not JSON, or is JSON but no object.
-    pub fn parse(text: &str) -> Result<Self, JsonError> {
-        Self::try_from(Json::parse(text)?)
-    }
-
-    /// `json` must be an object.
-    pub(crate) fn from_checked(json: Json) -> Self {
-        Self(json)
-    }
-
-    /// Encodes a value that serialises as an object.
-    ///
-    /// Fails where `serde_json` does, and where the value is no object.
-    pub fn encode<T: Serialize + ?Sized>(value: &T) -> serde_json::Result<Self> {
-        Self::try_from(Json::encode(value)?).map_err(serde::de::Error::custom)
-    }
-
-    /// The members in the order written, each value as its exact text. Where a name occurs twice,
-    /// both are given; the last one counts.
-    pub fn members(&self) -> impl Iterator<Item = (Cow<'_, str>, &str)> {
-        let mut cursor = Cursor::new(self.as_str());
-        let mut first = true;
-        let opened = cursor.open_object().is_ok();
-        std::iter::from_fn(move || {
-            if !opened {
-                return None;
-            }
-            let key = cursor.next_key(&mut first).ok()??;
-            Some((key, cursor.skip().ok()?))
-        })
-    }
-
-    /// The value of a member, as its exact text.
-    #[must_use]
-    pub fn get(&self, name: &str) -> Option<&str> {
-        self.members().filter(|(key, _)| key == name).last().map(|(_, value)| value)
-    }
-
-    /// Whether there is no member.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.members().next().is_none()
-    }
-
-    /// Sets members from `newer`, each value whole and without looking inside, the last write
-    /// winning; a member that is there keeps its place, a new one goes to the end. This is the
-    /// protocol's metadata merge (C-76).
-    pub fn merge(&mut self, newer: &Self) {
-        let mut merged: indexmap::IndexMap<Cow<'_, str>, &str> = self.members().collect();
-        merged.extend(newer.members());
-        let mut out = Vec::with_capacity(self.as_str().len() + newer.as_str().len());
-        out.push(b'{');
-        for (key, value) in &merged {
-            write::any_member(&mut out, key, &Written(value));
-        }
-        write::close_object(&mut out);
-        self.0 = Json(into_string(out).into());
-    }
-}
-
-impl Deref for JsonObject {
-    type Target = Json;
-
-    fn deref(&self) -> &Json {
-        &self.0
-    }
-}
-
-impl fmt::Debug for JsonObject {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-impl fmt::Display for JsonObject {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-impl TryFrom<Json> for JsonObject {
-    type Error = JsonError;
-
-    fn try_from(json: Json) -> Result<Self, JsonError> {
-        if json.is_object() {
-            return Ok(Self(json));
-        }
-        let found = Cursor::new(json.as_str()).kind().map_or("nothing", Kind::name);
-        let message = format!("expected an object, found {found}");
-        Err(JsonError { message, offset: 0, too_deep: false })
-    }
-}
-
-impl TryFrom<serde_json::Value> for JsonObject {
-    type Error = JsonError;
-
-    fn try_from(value: serde_json::Value) -> Result<Self, JsonError> {
-        Self::try_from(Json::from(value))
-    }
-}
-
-impl From<serde_json::Map<String, serde_json::Value>> for JsonObject {
-    fn from(map: serde_json::Map<String, serde_json::Value>) -> Self {
-        Self(Json::from(serde_json::Value::Object(map)))
-    }
-}
-
-impl Write for JsonObject {
-    fn write(&self, out: &mut Vec<u8>) {
-        self.0.write(out);
-    }
-}
-
-impl Serialize for JsonObject {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.0.serialize(serializer)
-    }
-}
-
-impl<'de> Deserialize<'de> for JsonObject {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Self::try_from(Json::deserialize(deserializer)?).map_err(serde::de::Error::custom)
-    }
-}
-
 /// A text is not the JSON it was taken for.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message} at byte {offset}")]
 pub struct JsonError {
-    message: String,
-    offset: usize,
-    too_deep: bool,
+    pub(super) message: String,
+    pub(super) offset: usize,
+    pub(super) too_deep: bool,
 }
 
 impl JsonError {
@@ -389,18 +264,25 @@ mod tests {
     }
 
     #[test]
-    fn merge_is_per_key_and_the_last_write_wins() {
-        // C-76: no recursion, a null is a value, what is there keeps its place.
-        let mut held = JsonObject::parse(r#"{"a": {"x": 1}, "b": 2}"#).unwrap();
-        held.merge(&JsonObject::parse(r#"{"c":null,"a":{"y":1.0}}"#).unwrap());
-        assert_eq!(held.as_str(), r#"{"a":{"y":1.0},"b":2,"c":null}"#);
+    fn the_depth_is_that_of_the_innermost() {
+        for (text, depth) in [("1", 0), ("\"[[\"", 0), ("[]", 1), (r#"{"a":[{}],"b":{}}"#, 3)] {
+            assert_eq!(Json::parse(text).unwrap().depth(), depth, "{text}");
+        }
     }
 
     #[test]
-    fn an_object_is_an_object() {
-        assert!(JsonObject::parse("[]").unwrap_err().to_string().contains("an array"));
-        assert!(JsonObject::parse("{}").unwrap().is_empty());
-        assert_eq!(JsonObject::parse(r#"{"a":1,"a":2}"#).unwrap().get("a"), Some("2"));
+    fn a_text_is_one_value() {
         assert!(Json::parse("1 2").is_err());
+        assert_eq!(Json::parse(" [1] ").unwrap().as_str(), "[1]");
+    }
+
+    #[test]
+    fn what_is_no_json_number_is_refused() {
+        for value in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+            let error = Json::encode(&vec![Some(("x", value))]).unwrap_err();
+            assert!(error.to_string().contains("finite"), "{error}");
+            assert!(Json::encode(&(value as f32)).is_err());
+        }
+        assert_eq!(Json::encode(&(None::<f64>, 1.5, ())).unwrap().as_str(), "[null,1.5,null]");
     }
 }
