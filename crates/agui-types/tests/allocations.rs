@@ -12,21 +12,33 @@ struct Counting;
 
 thread_local! {
     static TAKEN: Cell<usize> = const { Cell::new(0) };
+    /// How many bytes it holds, and the most it held.
+    static HELD: Cell<isize> = const { Cell::new(0) };
+    static MOST: Cell<isize> = const { Cell::new(0) };
+}
+
+fn note(more: isize) {
+    let held = HELD.get() + more;
+    HELD.set(held);
+    MOST.set(MOST.get().max(held));
 }
 
 // SAFETY: passes everything on to the system's allocator; counting neither allocates nor unwinds.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         TAKEN.with(|taken| taken.set(taken.get() + 1));
+        note(layout.size().cast_signed());
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         TAKEN.with(|taken| taken.set(taken.get() + 1));
+        note(size.cast_signed() - layout.size().cast_signed());
         unsafe { System.realloc(block, layout, size) }
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        note(-layout.size().cast_signed());
         unsafe { System.dealloc(block, layout) }
     }
 }
@@ -92,5 +104,32 @@ fn an_event_is_written_into_a_buffer_that_is_there_without_an_allocation() {
         let (taken, ()) = counted(|| event.write_json(&mut out));
         assert_eq!(taken, 0, "{}", event.to_json());
         assert_eq!(out, event.to_json().into_bytes());
+    }
+}
+
+#[test]
+fn a_list_of_nothing_takes_no_multiple_of_its_text() {
+    let list = |open: &str, entry: &str, close: &str| {
+        let entries = vec![entry; 200_000].join(",");
+        format!("{open}{entries}{close}")
+    };
+    let messages = r#"{"type":"MESSAGES_SNAPSHOT","messages":["#;
+    let parts = r#"{"type":"TOOL_CALL_RESULT","messageId":"m","toolCallId":"c","content":["#;
+    let patch = r#"{"type":"STATE_DELTA","delta":["#;
+    let usage = r#"{"type":"RUN_FINISHED","threadId":"t","runId":"r","usage":["#;
+    for text in [
+        list(messages, "{}", "]}"),
+        list(messages, r#"{"role":""}"#, "]}"),
+        list(parts, "{}", "]}"),
+        list(patch, "{}", "]}"),
+        list(patch, r#"{"op":""}"#, "]}"),
+        list(usage, "{}", "]}"),
+    ] {
+        let before = HELD.get();
+        MOST.set(before);
+        let reading = Event::from_json_tolerant(&text);
+        let most = MOST.get() - before;
+        assert!(most < 1_000_000, "{most} for {} of text", text.len());
+        drop(reading);
     }
 }

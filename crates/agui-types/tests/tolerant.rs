@@ -2,10 +2,10 @@
 
 use agui_types::event::{Custom, EncryptedValueSubtype, StateSnapshot, TextMessageEnd, TextRole};
 use agui_types::json::MAX_DEPTH;
-use agui_types::read::{FindingKind, Findings};
+use agui_types::read::{FREE_ENTRIES, Finding, FindingKind, Findings, LIST_EXPANSION};
 use agui_types::{
-    Event, EventReader, FromJson, Json, Message, PatchOp, ReadError, ReadErrorKind, Reading,
-    RunAgentInput, RunFinishedOutcome, ToJson,
+    Event, EventReader, FromJson, Json, Message, MessageContent, PatchOp, ReadError, ReadErrorKind,
+    Reading, RunAgentInput, RunFinishedOutcome, ToJson, TokenUsage,
 };
 
 fn read(text: &str) -> Reading<Event> {
@@ -23,7 +23,7 @@ fn paths(findings: &Findings) -> Vec<&str> {
     findings.iter().map(|finding| &*finding.path).collect()
 }
 
-fn is_null(finding: &agui_types::read::Finding) -> bool {
+fn is_null(finding: &Finding) -> bool {
     finding.kind == FindingKind::Null
 }
 
@@ -579,7 +579,60 @@ fn findings_are_bounded_but_no_null_is_lost() {
     let reading = read(&text);
     assert_eq!((reading.findings.len(), reading.findings.omitted()), (1_000, 1));
     assert_eq!(reading.findings[999].path, "/messages/999");
-    assert_eq!(reading.value.to_json(), text);
+    let kept =
+        format!(r#"{{"type":"MESSAGES_SNAPSHOT","messages":[{}]}}"#, messages[1..].join(","));
+    assert_eq!(reading.value.to_json(), kept);
+}
+
+#[test]
+fn what_is_only_counted_is_not_kept() {
+    let parts = |unknown: &str, last: &str| {
+        let parts = format!("{unknown},").repeat(Findings::MOST) + unknown + "," + last;
+        format!(
+            r#"{{"type":"TOOL_CALL_RESULT","messageId":"m","toolCallId":"c","content":[{parts}]}}"#
+        )
+    };
+    let count = |text: &str| {
+        let reading = read(text);
+        let Event::ToolCallResult(event) = reading.value else { panic!("{text}") };
+        let MessageContent::Parts(parts) = event.content else { panic!("{text}") };
+        let untagged = |it: &&Finding| it.kind == FindingKind::UnknownVariant("".into());
+        let untagged = reading.findings.iter().filter(untagged).count();
+        (parts.len(), untagged, reading.findings.omitted())
+    };
+    let text = r#"{"type":"text","text":"x"}"#;
+    assert_eq!(count(&parts("{}", text)), (1_001, 1_000, 1));
+    assert_eq!(count(&parts(r#"{"type":"hologram"}"#, text)), (1_001, 0, 1));
+    // The first that does not say what it is decides (P-73), so it is told of wherever it is.
+    assert_eq!(count(&parts(r#"{"type":"hologram"}"#, "{}")), (1_000, 1, 1));
+    // A retired part still has a meaning (C-84).
+    assert_eq!(count(&parts(r#"{"type":"binary"}"#, text)), (1_002, 0, 1));
+    // It is the element that goes, not what an unknown kind is a member of.
+    let image = r#"{"type":"image","source":{"type":"hologram"}}"#;
+    assert_eq!(count(&parts(image, text)), (1_002, 0, 1));
+}
+
+#[test]
+fn entries_that_say_nothing_are_bounded() {
+    let finished = |usage: &str| {
+        format!(r#"{{"type":"RUN_FINISHED","threadId":"t","runId":"r","usage":[{usage}]}}"#)
+    };
+    let list = |entry: &str, count: usize| finished(&vec![entry; count].join(","));
+    // Each takes 144 bytes: of 1,500, those beyond the free ones just take 16 times the text.
+    assert_eq!((FREE_ENTRIES, LIST_EXPANSION, size_of::<TokenUsage>()), (1_000, 16, 144));
+    for (entry, count, accepted) in [
+        ("{}", 1_500, true),
+        ("{}", 1_501, false),
+        (r#"{"model":""}"#, 100_000, true),
+        (r#"{"inputTokens":1}"#, 100_000, true),
+    ] {
+        let text = list(entry, count);
+        assert_eq!(Event::from_json_tolerant(&text).is_ok(), accepted, "{entry} {count}");
+        assert_eq!(Event::from_json_exact(&text).is_ok(), accepted, "{entry} {count}");
+    }
+    let error = refused(&list("{}", 2_000));
+    assert_eq!((error.kind(), error.path()), (ReadErrorKind::InvalidValue, "/usage"));
+    assert_eq!(error.found(), "1501 of them in 4503 bytes");
 }
 
 #[test]

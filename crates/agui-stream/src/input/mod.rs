@@ -154,6 +154,7 @@ fn leave_nulls_out(input: &mut RunAgentInput) {
 
 #[cfg(test)]
 mod tests {
+    use agui_types::read::Findings;
     use agui_types::{FromJson, ToJson};
 
     use super::*;
@@ -202,6 +203,10 @@ mod tests {
             let fault = accept(&format!("\"messages\":{messages}")).0.unwrap_err();
             assert_eq!((fault.rule, &*fault.path), ("P-73", path), "{messages}");
         }
+        // Behind more that is unknown than is told of, too.
+        let oracles = r#"{"role":"oracle"},"#.repeat(2 * Findings::MOST);
+        let fault = accept(&format!("\"messages\":[{oracles}{{}},{{}}]")).0.unwrap_err();
+        assert_eq!((fault.rule, &*fault.path), ("P-73", "/messages/2000"));
     }
 
     #[test]

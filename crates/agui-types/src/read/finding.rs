@@ -52,11 +52,16 @@ impl fmt::Display for Finding {
 ///
 /// At most [`Findings::MOST`] undescribed members and unknown variants are kept with their path;
 /// more are only counted, so that a hostile text cannot make its reader hold several times its
-/// size. Every `null` is kept, since a `null` decides whether the text is acceptable at all.
+/// size. Every `null` is kept, since a `null` decides whether the text is acceptable at all, and so is
+/// the first object that does not say what it is. Where variants in a list are only counted, the list
+/// that was read does not hold them either, but for parts of the retired kind `binary`, which still
+/// have a meaning.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Findings {
     kept: Vec<Finding>,
     uncounted: usize,
+    /// An object without a discriminator was met.
+    untagged: bool,
 }
 
 impl Findings {
@@ -71,11 +76,19 @@ impl Findings {
 
     /// Adds one, or counts it.
     pub fn add(&mut self, finding: Finding) {
-        if self.kept.len() >= Self::MOST && finding.kind != FindingKind::Null {
+        let untagged = matches!(&finding.kind, FindingKind::UnknownVariant(tag) if tag.is_empty());
+        let decides = finding.kind == FindingKind::Null || (untagged && !self.untagged);
+        self.untagged |= untagged;
+        if self.is_full() && !decides {
             self.uncounted += 1;
         } else {
             self.kept.push(finding);
         }
+    }
+
+    /// Whether what comes is only counted.
+    pub(crate) fn is_full(&self) -> bool {
+        self.kept.len() >= Self::MOST
     }
 
     pub(crate) fn push(&mut self, kind: FindingKind) {

@@ -18,6 +18,15 @@ pub(crate) use reader::{Discriminator, Members, Read, Reader};
 
 use crate::json::write::Write;
 
+/// How many entries of a list are free, whatever room they take: [`LIST_EXPANSION`] holds for those
+/// beyond.
+pub const FREE_ENTRIES: usize = 1_000;
+
+/// How many times the text of a list its entries may take in memory, in both readings. A list that
+/// takes more, such as thousands of `{}` for usage, is refused as [`ReadErrorKind::InvalidValue`];
+/// entries that say anything come nowhere near.
+pub const LIST_EXPANSION: usize = 16;
+
 /// A value as the tolerant reading gives it, with what was not recognised around it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reading<T> {

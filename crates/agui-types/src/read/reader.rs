@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::error::shortened;
 use super::finding::{FindingKind, Findings};
 use super::ids::RecentIds;
-use super::{ReadError, ReadErrorKind, Reading};
+use super::{FREE_ENTRIES, LIST_EXPANSION, ReadError, ReadErrorKind, Reading};
 use crate::Unknown;
 use crate::json::{Cursor, Json, Kind, LexError, LexProblem};
 
@@ -22,6 +22,8 @@ pub(crate) struct Reader<'t, 'i> {
     cursor: Cursor<'t>,
     exact: bool,
     findings: Findings,
+    /// Where the object begins that is of an unknown kind and one of too many to be kept.
+    surplus: Option<usize>,
     ids: Option<&'i mut RecentIds>,
 }
 
@@ -67,7 +69,8 @@ impl<'t, 'i> Reader<'t, 'i> {
     }
 
     fn new(text: &'t str, exact: bool, ids: Option<&'i mut RecentIds>) -> Self {
-        Self { cursor: Cursor::new(text), exact, findings: Findings::default(), ids }
+        let (cursor, findings) = (Cursor::new(text), Findings::default());
+        Self { cursor, exact, findings, surplus: None, ids }
     }
 
     /// Reads the text as one value.
@@ -240,9 +243,19 @@ impl<'t, 'i> Reader<'t, 'i> {
             return Err(error);
         }
         self.cursor.back_to(start, levels);
-        let json = Json::from_checked(self.cursor.skip()?);
-        self.findings.push(FindingKind::UnknownVariant("".into()));
-        Ok(Unknown::from_parts("", json))
+        self.cursor.skip()?;
+        Ok(self.unknown(start, ""))
+    }
+
+    /// Keeps the object that was read, of a kind that the protocol does not describe.
+    fn unknown(&mut self, start: usize, tag: &str) -> Unknown {
+        /// A kind of part that is retired and not unknown (section 12).
+        const RETIRED: &str = "binary";
+        if self.findings.is_full() && tag != RETIRED {
+            self.surplus = Some(start);
+        }
+        self.findings.push(FindingKind::UnknownVariant(tag.into()));
+        Unknown::from_parts(tag, Json::from_checked(self.cursor.since(start)))
     }
 
     #[inline(never)]
@@ -302,9 +315,7 @@ impl<'t, 'i> Reader<'t, 'i> {
                 self.cursor.skip()?;
             }
         }
-        let json = Json::from_checked(self.cursor.since(start));
-        self.findings.push(FindingKind::UnknownVariant((&*tag).into()));
-        Ok(Unknown::from_parts(&tag, json))
+        Ok(self.unknown(start, &tag))
     }
 
     /// Reports a string outside a closed set.
@@ -323,13 +334,29 @@ impl<'t, 'i> Reader<'t, 'i> {
         Ok(())
     }
 
-    /// Reads the elements of an array.
+    /// Reads the elements of an array, but for those of unknown kinds that are only counted.
     pub(crate) fn array<T: Read>(&mut self) -> Result<Vec<T>, ReadError> {
         self.expect(Kind::Array, "an array")?;
+        let opening = self.cursor.offset();
         self.cursor.open_array()?;
         let (mut first, mut items) = (true, Vec::new());
+        let mut count = 0;
         while self.cursor.next_element(&mut first)? {
-            items.push(self.inside(Index(items.len()), T::read)?);
+            self.cursor.kind()?;
+            let start = self.cursor.offset();
+            let item = self.inside(Index(count), T::read)?;
+            count += 1;
+            if self.surplus == Some(start) {
+                continue;
+            }
+            items.push(item);
+            let length = self.cursor.offset() - opening;
+            let room = items.len().saturating_sub(FREE_ENTRIES) * size_of::<T>();
+            if room > LIST_EXPANSION * length {
+                let found = format!("{} of them in {length} bytes", items.len());
+                let (kind, expected) = (ReadErrorKind::InvalidValue, "entries that say something");
+                return Err(ReadError::new(kind, opening, expected, found));
+            }
         }
         Ok(items)
     }
