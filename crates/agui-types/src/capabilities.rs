@@ -1,6 +1,17 @@
 //! What an agent declares about itself.
 //!
 //! Every group and every field is optional, and omitted means undeclared, never unsupported (C-91).
+//!
+//! ```
+//! use agui_types::ToJson;
+//! use agui_types::capabilities::{AgentCapabilities, StateCapabilities, TransportCapabilities};
+//!
+//! let capabilities = AgentCapabilities::default()
+//!     .transport(TransportCapabilities::default().streaming(true))
+//!     .state(StateCapabilities::default().snapshots(true).deltas(true));
+//! let declared = r#"{"transport":{"streaming":true},"state":{"snapshots":true,"deltas":true}}"#;
+//! assert_eq!(capabilities.to_json(), declared);
+//! ```
 
 use crate::{Count, JsonObject, Metadata, Tool};
 

@@ -92,6 +92,15 @@ macro_rules! object {
             { $($optional)* }
         }
     };
+    // What nothing is required of has a default.
+    (@default $name:ident {}) => {
+        impl Default for $name {
+            fn default() -> Self {
+                Self::new()
+            }
+        }
+    };
+    (@default $name:ident { $($required:ident)+ }) => {};
     (
         @define $(#[$meta:meta])* $name:ident
         [$($base:ident: $base_type:ty)?]
@@ -114,7 +123,6 @@ macro_rules! object {
         impl $name {
             /// Makes one from what is required; everything optional is absent.
             #[must_use]
-            #[allow(clippy::new_without_default)]
             pub fn new($($required: impl Into<$required_type>),*) -> Self {
                 Self {
                     $($required: $required.into(),)*
@@ -132,6 +140,8 @@ macro_rules! object {
                 }
             )*
         }
+
+        object!(@default $name { $($required)* });
 
         impl $name {
             #[allow(unused_assignments, unused_mut, unused_variables)]

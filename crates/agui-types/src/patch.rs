@@ -10,8 +10,69 @@ use crate::read::{Discriminator, Members, Read, ReadError, ReadErrorKind, Reader
 use crate::{Json, JsonObject, Unknown};
 
 /// A JSON Patch: operations to be applied in order and atomically (C-67). Derefs to a slice.
+///
+/// ```
+/// use agui_types::{JsonPatch, ToJson};
+/// use serde_json::json;
+///
+/// let patch = JsonPatch::new()
+///     .replace(["steps", "0", "status"], json!("done"))
+///     .add(["steps", "-"], json!({ "title": "rest" }))
+///     .remove(["and/or"]);
+/// assert_eq!(patch[2].to_json(), r#"{"op":"remove","path":"/and~1or"}"#);
+/// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct JsonPatch(pub Vec<PatchOperation>);
+
+impl JsonPatch {
+    /// A patch without operations.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Then adds a member, or inserts an element before the one at the path; `-` as the last step
+    /// stands for the place behind the last element.
+    #[must_use]
+    pub fn add(self, path: impl Into<JsonPointer>, value: impl Into<Json>) -> Self {
+        self.then(PatchOp::Add { path: path.into(), value: value.into() })
+    }
+
+    /// Then removes the value at the path.
+    #[must_use]
+    pub fn remove(self, path: impl Into<JsonPointer>) -> Self {
+        self.then(PatchOp::Remove { path: path.into() })
+    }
+
+    /// Then replaces the value at the path, which must be there.
+    #[must_use]
+    pub fn replace(self, path: impl Into<JsonPointer>, value: impl Into<Json>) -> Self {
+        self.then(PatchOp::Replace { path: path.into(), value: value.into() })
+    }
+
+    /// Then moves a value to the path.
+    #[must_use]
+    pub fn move_from(self, from: impl Into<JsonPointer>, path: impl Into<JsonPointer>) -> Self {
+        self.then(PatchOp::Move { from: from.into(), path: path.into() })
+    }
+
+    /// Then copies a value to the path.
+    #[must_use]
+    pub fn copy_from(self, from: impl Into<JsonPointer>, path: impl Into<JsonPointer>) -> Self {
+        self.then(PatchOp::Copy { from: from.into(), path: path.into() })
+    }
+
+    /// Then fails the patch unless the value at the path is equal.
+    #[must_use]
+    pub fn test(self, path: impl Into<JsonPointer>, value: impl Into<Json>) -> Self {
+        self.then(PatchOp::Test { path: path.into(), value: value.into() })
+    }
+
+    fn then(mut self, op: PatchOp) -> Self {
+        self.0.push(op.into());
+        self
+    }
+}
 
 impl Deref for JsonPatch {
     type Target = [PatchOperation];
@@ -262,7 +323,16 @@ impl Write for PatchOperation {
 bridge!(PatchOperation);
 
 /// A JSON Pointer: empty for the whole document, else steps that each begin with `/`, with `~0` for
-/// `~` and `~1` for `/` in a step.
+/// `~` and `~1` for `/` in a step. Made from its text, which is parsed, or from its steps as they
+/// are.
+///
+/// ```
+/// use agui_types::JsonPointer;
+///
+/// let parsed: JsonPointer = "/steps/0/and~1or".parse()?;
+/// assert_eq!(JsonPointer::from(["steps", "0", "and/or"]), parsed);
+/// # Ok::<(), agui_types::PointerError>(())
+/// ```
 #[derive(Clone, PartialEq, Eq, Hash, Default)]
 pub struct JsonPointer(Box<str>);
 
@@ -289,6 +359,31 @@ impl JsonPointer {
     pub fn join(&self, step: &str) -> Self {
         let escaped = step.replace('~', "~0").replace('/', "~1");
         Self(format!("{}/{escaped}", self.0).into())
+    }
+}
+
+impl<S: AsRef<str>> FromIterator<S> for JsonPointer {
+    /// The pointer with these steps, which are escaped here.
+    fn from_iter<T: IntoIterator<Item = S>>(steps: T) -> Self {
+        let mut text = String::new();
+        for step in steps {
+            text.push('/');
+            text.push_str(&step.as_ref().replace('~', "~0").replace('/', "~1"));
+        }
+        Self(text.into())
+    }
+}
+
+impl<S: AsRef<str>, const N: usize> From<[S; N]> for JsonPointer {
+    /// The pointer with these steps, which are escaped here.
+    fn from(steps: [S; N]) -> Self {
+        steps.into_iter().collect()
+    }
+}
+
+impl From<&Self> for JsonPointer {
+    fn from(pointer: &Self) -> Self {
+        pointer.clone()
     }
 }
 
