@@ -5,6 +5,7 @@ use std::borrow::Borrow;
 use agui_stream::patch::{self, Document, PatchError, PatchErrorKind, PatchLimits};
 use agui_types::json::Value;
 use agui_types::{FromJson, JsonPatch, JsonPointer};
+use serde_json::json;
 
 fn value(text: &str) -> Value {
     Value::parse(text).expect("a document")
@@ -441,10 +442,15 @@ fn the_size_of_the_document_is_limited() {
 
 #[test]
 fn copies_cannot_double_without_end() {
-    let limits = PatchLimits::default();
     let double = r#"{"op":"copy","from":"/a","path":"/a/-"}"#;
-    let (document, applied) =
-        apply(r#"{"a":["x"]}"#, &format!("[{}]", vec![double; 64].join(",")), limits);
+    let doubled = format!("[{}]", vec![double; 64].join(","));
+    let limits = PatchLimits::default();
+    let (document, applied) = apply(r#"{"a":["x"]}"#, &doubled, limits);
+    assert!(matches!(applied.unwrap_err().kind, PatchErrorKind::TooMuchWork { .. }));
+    assert_eq!(document.to_string(), r#"{"a":["x"]}"#);
+    // However much may be copied.
+    let limits = limits.with_work_per_byte(1 << 20);
+    let (document, applied) = apply(r#"{"a":["x"]}"#, &doubled, limits);
     assert_eq!(applied.unwrap_err().kind, PatchErrorKind::TooLarge { limit: limits.size });
     assert_eq!(document.to_string(), r#"{"a":["x"]}"#);
     // Nor by removing each copy before the next: what is undone later has to be kept.
@@ -462,36 +468,90 @@ fn copies_cannot_double_without_end() {
 }
 
 #[test]
-fn moving_others_out_of_the_way_is_limited() {
-    let limits = PatchLimits::default().with_shifts(4);
-    let too_many = Err(PatchErrorKind::TooManyShifts { limit: 4 });
-    for (document, operations, expected) in [
-        ("[1,2,3,4]", r#"[{"op":"add","path":"/0","value":0}]"#, Ok(())),
-        ("[1,2,3,4,5]", r#"[{"op":"add","path":"/0","value":0}]"#, too_many.clone()),
-        ("[1,2,3,4,5]", r#"[{"op":"add","path":"/-","value":0}]"#, Ok(())),
-        ("[1,2,3,4,5]", r#"[{"op":"remove","path":"/0"}]"#, Ok(())),
-        ("[1,2,3,4,5,6]", r#"[{"op":"remove","path":"/0"}]"#, too_many.clone()),
+fn the_work_of_a_patch_is_limited() {
+    for (document, operations, work) in [
+        // What moves by a place.
+        ("[1,2,3,4]", r#"[{"op":"add","path":"/0","value":0}]"#, 4),
+        ("[1,2,3,4]", r#"[{"op":"add","path":"/-","value":0}]"#, 0),
+        // And what goes.
+        ("[1,2,3,4]", r#"[{"op":"remove","path":"/0"}]"#, 3 + 1),
+        ("[1,2,3,40]", r#"[{"op":"remove","path":"/3"}]"#, 2),
         (
             r#"{"a":1,"b":2,"c":3}"#,
             r#"[{"op":"remove","path":"/a"},{"op":"remove","path":"/b"}]"#,
-            Ok(()),
+            2 + 1 + 1 + 1,
         ),
-        (
-            r#"{"a":1,"b":2,"c":3,"d":4,"e":5,"f":6}"#,
-            r#"[{"op":"remove","path":"/a"}]"#,
-            too_many.clone(),
-        ),
-        ("[1,2,3]", r#"[{"op":"move","from":"/0","path":"/0"}]"#, Ok(())),
-        ("[1,2,3]", r#"[{"op":"move","from":"/0","path":"/1"}]"#, Ok(())),
-        (r#"{"b":{},"a":"x"}"#, r#"[{"op":"move","from":"/a","path":"/b/c"}]"#, Ok(())),
-        (r#"{"b":{},"a":"xyz"}"#, r#"[{"op":"move","from":"/a","path":"/b/c"}]"#, too_many.clone()),
-        ("[1,2,3,4]", r#"[{"op":"move","from":"/0","path":"/1"}]"#, too_many),
+        (r#"{"a":"xyz"}"#, r#"[{"op":"replace","path":"/a","value":1}]"#, 5),
+        (r#"{"a":"xyz"}"#, r#"[{"op":"add","path":"/a","value":1}]"#, 5),
+        (r#"{"a":"xyz"}"#, r#"[{"op":"add","path":"/b","value":"xyz"}]"#, 0),
+        (r#"{"a":"xyz"}"#, r#"[{"op":"test","path":"/a","value":"xyz"}]"#, 0),
+        (r#"{"a":"xyz"}"#, r#"[{"op":"copy","from":"/a","path":"/b"}]"#, 5),
+        (r#"{"a":"xyz"}"#, r#"[{"op":"move","from":"/a","path":"/b"}]"#, 0),
+        ("[1,2,3]", r#"[{"op":"move","from":"/0","path":"/0"}]"#, 0),
+        ("[1,2,3]", r#"[{"op":"move","from":"/0","path":"/1"}]"#, 2 + 1),
+        // What moves deeper is looked through.
+        (r#"{"b":{},"a":"x"}"#, r#"[{"op":"move","from":"/a","path":"/b/c"}]"#, 3),
     ] {
-        let (result, applied) = apply(document, operations, limits);
-        if applied.is_err() {
-            assert_eq!(result.to_string(), document);
-        }
-        assert_eq!(applied.map_err(|error| error.kind), expected, "{document} {operations}");
+        let limits = PatchLimits::default();
+        let (_, applied) = apply(document, operations, limits.with_work(work));
+        assert_eq!(applied, Ok(()), "{document} {operations}");
+        let Some(less) = work.checked_sub(1) else {
+            continue;
+        };
+        let (result, applied) = apply(document, operations, limits.with_work(less));
+        let too_much = PatchErrorKind::TooMuchWork { limit: less };
+        assert_eq!(applied.map_err(|error| error.kind), Err(too_much), "{document} {operations}");
+        assert_eq!(result.to_string(), document);
+    }
+}
+
+#[test]
+fn work_is_earned_by_what_is_received() {
+    let limits = PatchLimits::default().with_work_per_byte(1);
+    let zeros = vec!["0"; 1_000].join(",");
+    let mut document = Document::new(value(&format!(r#"{{"l":[{zeros}]}}"#)));
+    let insert = patch(r#"[{"op":"add","path":"/l/0","value":1}]"#);
+    let extend = patch(r#"[{"op":"add","path":"/l/-","value":1}]"#);
+    // The document itself has earned two insertions at the front, and a part of a third.
+    assert_eq!(document.size(), 2_009);
+    document.apply(&insert, &limits).unwrap();
+    document.apply(&insert, &limits).unwrap();
+    let error = document.apply(&insert, &limits).unwrap_err();
+    let PatchErrorKind::TooMuchWork { limit } = error.kind else { panic!("{error}") };
+    assert!((1..1_002).contains(&limit), "{limit}");
+    // What costs nothing still goes, and earns what comes: each of these about thirty.
+    let mut patches = 0;
+    while document.apply(&insert, &limits).is_err() {
+        (0..10).for_each(|_| document.apply(&extend, &limits).unwrap());
+        patches += 11;
+        assert!(patches < 100);
+    }
+    assert!(patches > 20, "{patches}");
+    // What is not used is kept, but for no more than one patch.
+    let limits = limits.with_work(2_000);
+    (0..200).for_each(|_| document.apply(&extend, &limits).unwrap());
+    document.apply(&insert, &limits).unwrap();
+    document.apply(&insert, &limits).unwrap_err();
+}
+
+#[test]
+fn ordinary_patches_are_never_refused() {
+    // A list with the newest first, of which the oldest goes; a table; a counter.
+    let limits = PatchLimits::default();
+    let rows: Vec<String> = (0..5_000).map(|n| format!(r#""row {n}":{{"n":{n}}}"#)).collect();
+    let lines = vec![r#""a line of a log, as long as lines of logs are""#; 2_000].join(",");
+    let blob = "x".repeat(10_000_000);
+    let text =
+        format!(r#"{{"n":0,"log":[{lines}],"rows":{{{}}},"blob":"{blob}"}}"#, rows.join(","));
+    let mut document = Document::new(value(&text));
+    for n in 0..2_000 {
+        let patch = JsonPatch::new()
+            .replace(["n"], json!(n))
+            .add(["log", "0"], json!(format!("line {n}, as long as lines of logs are")))
+            .remove(["log", "2000"])
+            .remove(["rows", &*format!("row {n}")])
+            .add(["rows", &*format!("row {}", n + 5_000)], json!({ "n": n }));
+        document.apply(&patch, &limits).unwrap();
     }
 }
 

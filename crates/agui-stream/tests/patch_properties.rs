@@ -135,11 +135,11 @@ proptest! {
         plans in plans(),
         size in 0..200usize,
         depth in 0..6usize,
-        shifts in 0..6usize,
+        work in 0..20usize,
     ) {
         let mut document = Document::new(start.clone());
         let patch: Vec<_> = plans.iter().map(|plan| plan.operation(&start)).collect();
-        let limits = PatchLimits::default().with_size(size).with_depth(depth).with_shifts(shifts);
+        let limits = PatchLimits::default().with_size(size).with_depth(depth).with_work(work);
         if document.apply(&patch.into(), &limits).is_err() {
             prop_assert_eq!(document.value().to_string(), start.to_string());
         } else {

@@ -8,7 +8,7 @@ use agui_types::{Json, JsonPatch, JsonPointer, PatchOp};
 use super::error::{PatchError, PatchErrorKind};
 use super::extent::Extent;
 use super::limits::PatchLimits;
-use super::walk::{self, Put, find, find_mut, put_back, seat, take_back, target};
+use super::walk::{self, Put, Target, find, find_mut, put_back, seat, take_back, target};
 
 /// Applies a patch to a value: all of it, or on an error nothing. Operations with an unknown `op`
 /// are passed over (C-69).
@@ -28,6 +28,10 @@ pub fn apply(value: &mut Value, patch: &JsonPatch, limits: &PatchLimits) -> Resu
 pub struct Document {
     root: Value,
     size: usize,
+    /// Bytes received that have not earned their work yet.
+    received: usize,
+    /// Work that was earned and not done.
+    work: usize,
 }
 
 impl Document {
@@ -35,7 +39,8 @@ impl Document {
     #[must_use]
     pub fn new(root: Value) -> Self {
         let size = Extent::of(&root).size;
-        Self { root, size }
+        // A little more: the event that brings it is not all value.
+        Self { root, size, received: size.saturating_add(64), work: 0 }
     }
 
     /// The document as it is now.
@@ -82,14 +87,19 @@ impl Document {
         limits: &PatchLimits,
         accept: impl FnOnce(&Value) -> bool,
     ) -> Result<(), PatchError> {
+        let received = mem::take(&mut self.received).saturating_add(length(patch));
+        let earned = received.saturating_mul(limits.work_per_byte);
+        let work = self.work.saturating_add(earned).min(limits.work);
         let mut transaction = Transaction {
             largest: self.size.max(limits.size),
             size: self.size,
             root: &mut self.root,
-            spent: Spent { limits, written: 0, shifted: 0 },
+            spent: Spent { limits, written: 0, allowed: work, work },
             undo: Vec::new(),
         };
-        match transaction.run(patch, accept) {
+        let result = transaction.run(patch, accept);
+        self.work = transaction.spent.work;
+        match result {
             Ok(()) => {
                 self.size = transaction.size;
                 Ok(())
@@ -107,6 +117,17 @@ impl Document {
             }
         }
     }
+}
+
+/// About how long a patch is as text.
+fn length(patch: &JsonPatch) -> usize {
+    const FRAME: usize = r#"{"op":"remove","path":""},"#.len();
+    let length = |op: &PatchOp| {
+        let pointers = op.path().into_iter().chain(op.from());
+        let pointers: usize = pointers.map(|pointer| pointer.as_str().len()).sum();
+        FRAME + pointers + op.value().map_or(0, |value| value.as_str().len())
+    };
+    patch.iter().map(|operation| length(&operation.op)).sum()
 }
 
 /// What one patch has done so far, and how to take it back.
@@ -187,7 +208,8 @@ impl<'p> Transaction<'_, 'p> {
             PatchOp::Move { from, path } => self.relocate(from, path)?,
             PatchOp::Copy { from, path } => {
                 let source = find(self.root, from).map_err(at(from))?;
-                let extent = self.spent.admit(path, Extent::of(source))?;
+                let extent = self.spent.measure(source).map_err(at(from))?;
+                let extent = self.spent.admit(path, extent)?;
                 let copy = source.clone();
                 self.add(path, copy, extent)?;
             }
@@ -211,10 +233,10 @@ impl<'p> Transaction<'_, 'p> {
         extent: Extent,
     ) -> Result<(), Fault<'p>> {
         let target = target(self.root, path).map_err(at(path))?;
-        self.spent.shift(target.behind()).map_err(at(path))?;
-        self.size += target.overhead() + extent.size;
+        let freed = self.spent.make_room(&target).map_err(at(path))?;
+        self.size = self.size + target.overhead() + extent.size - freed;
         let put = target.put(value);
-        self.put(path, put);
+        self.undo.push(Undo::Put(path, put));
         Ok(())
     }
 
@@ -225,15 +247,11 @@ impl<'p> Transaction<'_, 'p> {
         extent: Extent,
     ) -> Result<(), Fault<'p>> {
         let slot = find_mut(self.root, path).map_err(at(path))?;
-        self.size += extent.size;
+        let freed = self.spent.measure(slot).map_err(at(path))?;
+        self.size = self.size + extent.size - freed.size;
         let put = Put::InPlaceOf(mem::replace(slot, value));
-        self.put(path, put);
-        Ok(())
-    }
-
-    fn put(&mut self, path: &'p JsonPointer, put: Put) {
-        self.size -= put.freed();
         self.undo.push(Undo::Put(path, put));
+        Ok(())
     }
 
     fn remove(&mut self, path: &'p JsonPointer) -> Result<(), Fault<'p>> {
@@ -241,11 +259,11 @@ impl<'p> Transaction<'_, 'p> {
             // What is left of a document without its root.
             return self.replace(path, Value::Null, Extent::of(&Value::Null));
         };
-        self.spent.shift(seat.behind()).map_err(at(path))?;
+        self.spent.work(seat.behind()).map_err(at(path))?;
+        let freed = self.spent.measure(seat.value()).map_err(at(path))?;
         let (place, overhead) = (seat.place(), seat.overhead());
-        let value = seat.take();
-        self.size -= overhead + Extent::of(&value).size;
-        self.undo.push(Undo::Removed(path, place, value));
+        self.size -= overhead + freed.size;
+        self.undo.push(Undo::Removed(path, place, seat.take()));
         Ok(())
     }
 
@@ -260,26 +278,24 @@ impl<'p> Transaction<'_, 'p> {
         }
         // A value that comes no deeper than it was needs no look inside.
         if path.steps().count() > from.steps().count() {
-            let extent = Extent::of(value);
+            let extent = self.spent.measure(value).map_err(at(from))?;
             self.spent.nest(path, extent.depth).map_err(at(path))?;
-            self.spent.shift(extent.size).map_err(at(from))?;
         }
         let Some(seat) = seat(self.root, from).map_err(at(from))? else {
             // The whole document moves into itself or not at all: dealt with above.
             return Ok(());
         };
-        self.spent.shift(seat.behind()).map_err(at(from))?;
+        self.spent.work(seat.behind()).map_err(at(from))?;
         let (place, overhead) = (seat.place(), seat.overhead());
         let value = seat.take();
-        let target = target(self.root, path).map_err(at(path)).and_then(|target| {
-            self.spent.shift(target.behind()).map_err(at(path))?;
-            Ok(target)
+        let target = target(self.root, path).and_then(|target| {
+            let freed = self.spent.make_room(&target)?;
+            Ok((target, freed))
         });
-        match target {
-            Ok(target) => {
-                self.size = self.size + target.overhead() - overhead;
+        match target.map_err(at(path)) {
+            Ok((target, freed)) => {
+                self.size = self.size + target.overhead() - overhead - freed;
                 let put = target.put(value);
-                self.size -= put.freed();
                 self.undo.push(Undo::Moved(from, place, path, put));
                 Ok(())
             }
@@ -310,7 +326,9 @@ impl<'p> Transaction<'_, 'p> {
 struct Spent<'l> {
     limits: &'l PatchLimits,
     written: usize,
-    shifted: usize,
+    /// The work it may make, and what is left of that.
+    allowed: usize,
+    work: usize,
 }
 
 impl Spent<'_> {
@@ -332,12 +350,34 @@ impl Spent<'_> {
         Ok(())
     }
 
-    fn shift(&mut self, places: usize) -> Result<(), PatchErrorKind> {
-        self.shifted = self.shifted.saturating_add(places);
-        if self.shifted > self.limits.shifts {
-            return Err(PatchErrorKind::TooManyShifts { limit: self.limits.shifts });
-        }
+    fn work(&mut self, steps: usize) -> Result<(), PatchErrorKind> {
+        let left = self.work.checked_sub(steps);
+        self.work = left.ok_or(PatchErrorKind::TooMuchWork { limit: self.allowed })?;
         Ok(())
+    }
+
+    /// Looks through a value that is there already.
+    fn measure(&mut self, value: &Value) -> Result<Extent, PatchErrorKind> {
+        match Extent::within(value, self.work) {
+            Some(extent) => {
+                self.work -= extent.size;
+                Ok(extent)
+            }
+            None => {
+                // It was looked at as far as that.
+                self.work = 0;
+                Err(PatchErrorKind::TooMuchWork { limit: self.allowed })
+            }
+        }
+    }
+
+    /// Looks at what has to make room; gives the size of what gives way.
+    fn make_room(&mut self, target: &Target<'_, '_>) -> Result<usize, PatchErrorKind> {
+        self.work(target.behind())?;
+        Ok(match target {
+            Target::Slot(old) => self.measure(old)?.size,
+            _ => 0,
+        })
     }
 }
 

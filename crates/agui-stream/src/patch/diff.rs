@@ -12,6 +12,18 @@ use super::extent;
 /// Arrays are compared at their beginning and their end; what differs in between is compared place
 /// by place. Where that takes more room than the value itself, the value is replaced as a whole.
 /// Numbers of equal value are equal, however they are written.
+///
+/// What serialises is compared by [`Value::encode`]:
+///
+/// ```
+/// use agui_stream::patch;
+/// use agui_types::{ToJson, json::Value};
+///
+/// let (before, after) = (("look", [1, 2]), ("look", [1, 3]));
+/// let patch = patch::diff(&Value::encode(&before)?, &Value::encode(&after)?);
+/// assert_eq!(patch.to_json(), r#"[{"op":"replace","path":"/1/1","value":3}]"#);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[must_use]
 pub fn diff(from: &Value, to: &Value) -> JsonPatch {
     let mut difference = Difference { path: Vec::new(), operations: Vec::new(), size: 0 };

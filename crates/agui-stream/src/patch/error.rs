@@ -64,9 +64,10 @@ pub enum PatchErrorKind {
         /// The limit.
         limit: usize,
     },
-    /// More than [`PatchLimits::shifts`](super::PatchLimits::shifts).
-    TooManyShifts {
-        /// The limit.
+    /// More work than [`PatchLimits::work`](super::PatchLimits::work) allows, or than what was
+    /// received has earned.
+    TooMuchWork {
+        /// What the patch was allowed.
         limit: usize,
     },
 }
@@ -135,10 +136,10 @@ impl fmt::Display for PatchError {
             PatchErrorKind::TooLarge { limit } => {
                 write!(f, "the document, or what the patch writes, would exceed {limit} bytes")
             }
-            PatchErrorKind::TooManyShifts { limit } => write!(
+            PatchErrorKind::TooMuchWork { limit } => write!(
                 f,
-                "the patch moves more than {limit} others out of its way; change long arrays at their \
-                 end, or send a snapshot"
+                "the patch makes more work than the {limit} steps that what was received allows; \
+                 change long lists at their end, copy and replace less at a time, or send a snapshot"
             ),
         }
     }

@@ -14,46 +14,38 @@ pub(super) struct Extent {
 
 impl Extent {
     pub(super) fn of(value: &Value) -> Self {
+        Self::within(value, usize::MAX).unwrap_or(Self { size: usize::MAX, depth: usize::MAX })
+    }
+
+    /// The same where the value takes no more than so many bytes; looks no further than that.
+    pub(super) fn within(value: &Value, room: usize) -> Option<Self> {
+        let scalar = |size| (size <= room).then_some(Self { size, depth: 0 });
+        let empty = (room >= 2).then_some(Self { size: 2, depth: 1 });
         match value {
-            Value::Null => Self { size: 4, depth: 0 },
-            Value::Bool(value) => Self { size: if *value { 4 } else { 5 }, depth: 0 },
-            Value::Number(number) => Self { size: number.as_str().len(), depth: 0 },
-            Value::String(text) => Self { size: string(text), depth: 0 },
+            Value::Null => scalar(4),
+            Value::Bool(value) => scalar(if *value { 4 } else { 5 }),
+            Value::Number(number) => scalar(number.as_str().len()),
+            Value::String(text) if text.len() > room => None,
+            Value::String(text) => scalar(string(text)),
             Value::Array(items) => {
-                items.iter().fold(Self { size: 2, depth: 1 }, |all, item| all.around(item, ELEMENT))
+                items.iter().try_fold(empty?, |all, item| all.around(item, ELEMENT, room))
             }
-            Value::Object(members) => {
-                members.iter().fold(Self { size: 2, depth: 1 }, |all, (name, value)| {
-                    all.around(value, member(name))
-                })
-            }
+            Value::Object(members) => members
+                .iter()
+                .try_fold(empty?, |all, (name, value)| all.around(value, member(name), room)),
         }
     }
 
-    fn around(self, inner: &Value, overhead: usize) -> Self {
-        let inner = Self::of(inner);
-        Self { size: self.size + inner.size + overhead, depth: self.depth.max(inner.depth + 1) }
+    fn around(self, inner: &Value, overhead: usize, room: usize) -> Option<Self> {
+        let size = self.size + overhead;
+        let inner = Self::within(inner, room.checked_sub(size)?)?;
+        Some(Self { size: size + inner.size, depth: self.depth.max(inner.depth + 1) })
     }
 }
 
 /// Whether a value takes no more than so many bytes; looks no further than that.
 pub(super) fn fits(value: &Value, room: usize) -> bool {
-    left(value, room).is_some()
-}
-
-/// What is left of so many bytes after a value.
-fn left(value: &Value, room: usize) -> Option<usize> {
-    match value {
-        Value::Array(items) => items
-            .iter()
-            .try_fold(room.checked_sub(2)?, |room, item| left(item, room.checked_sub(ELEMENT)?)),
-        Value::Object(members) => {
-            members.iter().try_fold(room.checked_sub(2)?, |room, (name, value)| {
-                left(value, room.checked_sub(member(name))?)
-            })
-        }
-        scalar => room.checked_sub(Extent::of(scalar).size),
-    }
+    Extent::within(value, room).is_some()
 }
 
 /// What an array's element takes beside itself: its comma.

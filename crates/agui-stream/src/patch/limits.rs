@@ -1,19 +1,34 @@
-//! How much one patch may do.
+//! How much patches may do.
 
 use agui_types::json::MAX_DEPTH;
 
 /// The limits of applying a patch. What equals a limit passes, one more fails the patch.
 ///
-/// Together they bound what a hostile patch can cost: memory by [`size`](Self::size), which copies
+/// Together they bound what hostile patches can cost: memory by [`size`](Self::size), which copies
 /// would otherwise double with every operation, the stack by [`depth`](Self::depth), and time by
-/// [`operations`](Self::operations) and [`shifts`](Self::shifts).
+/// [`operations`](Self::operations), [`work`](Self::work) and [`work_per_byte`](Self::work_per_byte).
+///
+/// Most operations cost what they say, and are free. *Work* is what else an operation makes
+/// necessary:
+///
+/// - one for each element or member that moves by a place because something before it came or went;
+/// - one for each byte that [`Document::size`] counts of a value that is copied, that is replaced or
+///   removed, or that moves deeper and is looked through for how deep it comes.
+///
+/// A document earns work by what was received: [`work_per_byte`](Self::work_per_byte) for each byte
+/// of itself when it is made, and of every patch since. What a patch does not need is kept for those
+/// that come, up to [`work`](Self::work). So a stream of patches, whether they apply or not, costs
+/// in proportion to its length.
+///
+/// [`Document::size`]: super::Document::size
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PatchLimits {
     /// Operations in one patch. Default 10,000.
     pub operations: usize,
-    /// How deep objects and arrays may nest in the document after an operation. Default, and at
-    /// most, [`MAX_DEPTH`]: what is deeper could not be read back from its text.
+    /// How deep objects and arrays may nest in the document after an operation. Default one less
+    /// than [`MAX_DEPTH`], so that the document can be read as the state of a run's input; at most
+    /// [`MAX_DEPTH`].
     pub depth: usize,
     /// Bytes of the document after an operation, and bytes that the values of one patch's `add`,
     /// `replace` and `copy` operations come to, each counted as [`Document::size`] counts. A
@@ -21,10 +36,10 @@ pub struct PatchLimits {
     ///
     /// [`Document::size`]: super::Document::size
     pub size: usize,
-    /// Elements and members that the operations of one patch move up or down by one place, because
-    /// something before them came or went. A value that moves deeper counts with its size, as it is
-    /// looked through for how deep it comes. Default 50 million, which takes about a second.
-    pub shifts: usize,
+    /// The most work that one patch may make. Default 50 million, which takes up to half a second.
+    pub work: usize,
+    /// The work that each byte received earns. Default 64.
+    pub work_per_byte: usize,
 }
 
 impl PatchLimits {
@@ -49,16 +64,29 @@ impl PatchLimits {
         self
     }
 
-    /// Sets [`shifts`](Self::shifts).
+    /// Sets [`work`](Self::work).
     #[must_use]
-    pub const fn with_shifts(mut self, shifts: usize) -> Self {
-        self.shifts = shifts;
+    pub const fn with_work(mut self, work: usize) -> Self {
+        self.work = work;
+        self
+    }
+
+    /// Sets [`work_per_byte`](Self::work_per_byte).
+    #[must_use]
+    pub const fn with_work_per_byte(mut self, work: usize) -> Self {
+        self.work_per_byte = work;
         self
     }
 }
 
 impl Default for PatchLimits {
     fn default() -> Self {
-        Self { operations: 10_000, depth: MAX_DEPTH, size: 16 << 20, shifts: 50_000_000 }
+        Self {
+            operations: 10_000,
+            depth: MAX_DEPTH - 1,
+            size: 16 << 20,
+            work: 50_000_000,
+            work_per_byte: 64,
+        }
     }
 }

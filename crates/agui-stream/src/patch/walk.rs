@@ -8,7 +8,7 @@ use agui_types::json::Value;
 use indexmap::IndexMap;
 
 use super::error::PatchErrorKind;
-use super::extent::{self, Extent};
+use super::extent;
 
 /// The value a pointer names, or `None` where it leads nowhere.
 #[must_use]
@@ -32,14 +32,16 @@ pub(super) fn find_mut<'v>(
 
 /// As much of a pointer as leads somewhere.
 pub(super) fn existing(root: &Value, pointer: &JsonPointer) -> JsonPointer {
-    let (mut here, mut exists) = (root, JsonPointer::default());
-    for step in pointer.steps() {
-        let Ok(next) = inner(here, &step) else {
-            break;
-        };
-        (here, exists) = (next, exists.join(&step));
+    let text = pointer.as_str();
+    let mut here = root;
+    for (step, (at, _)) in pointer.steps().zip(text.match_indices('/')) {
+        match inner(here, &step) {
+            Ok(next) => here = next,
+            // What a pointer begins with is a pointer.
+            Err(_) => return text[..at].parse().unwrap_or_default(),
+        }
     }
-    exists
+    pointer.clone()
 }
 
 /// The seat of a value that is there; `None` for the whole document, which has none.
@@ -65,6 +67,16 @@ pub(super) struct Seat<'v> {
 }
 
 impl Seat<'_> {
+    /// The value; `null` never in practice.
+    pub(super) fn value(&self) -> &Value {
+        let value = match &*self.container {
+            Value::Object(members) => members.get_index(self.place).map(|(_, value)| value),
+            Value::Array(items) => items.get(self.place),
+            _ => None,
+        };
+        value.unwrap_or(&Value::Null)
+    }
+
     /// How many stand before it.
     pub(super) fn place(&self) -> usize {
         self.place
@@ -178,16 +190,6 @@ pub(super) enum Put {
     InPlaceOf(Value),
     /// At this place in its container.
     At(usize),
-}
-
-impl Put {
-    /// The size of what gave way.
-    pub(super) fn freed(&self) -> usize {
-        match self {
-            Self::InPlaceOf(old) => Extent::of(old).size,
-            Self::At(_) => 0,
-        }
-    }
 }
 
 /// Undoes a [`Put`] and gives back the value that was put.
