@@ -52,7 +52,7 @@ pub fn patch(input: &[u8]) {
     let Some((document, patch)) = text.split_once('\n') else { return };
     let Ok(before) = Value::parse(document) else { return };
     let Ok(patch) = JsonPatch::from_json_tolerant(patch) else { return };
-    for limits in [LIMITS, LIMITS.with_size(64).with_depth(4).with_operations(3).with_shifts(8)] {
+    for limits in [LIMITS, LIMITS.with_size(64).with_depth(4).with_operations(3).with_work(8)] {
         let mut document = Document::new(before.clone());
         match document.apply(&patch.value, &limits) {
             Ok(()) => {
@@ -220,4 +220,10 @@ fn conversation() -> Conversation {
 
 /// Tight enough to be reached.
 const LIMITS: PatchLimits =
-    PatchLimits { operations: 1000, depth: MAX_DEPTH, size: 1 << 16, shifts: 1 << 20 };
+    PatchLimits {
+    operations: 1000,
+    depth: MAX_DEPTH,
+    size: 1 << 16,
+    work: 1 << 20,
+    work_per_byte: 1 << 10,
+};

@@ -8,12 +8,15 @@ use std::fmt::Write;
 
 use agui_stream::fold::{Applied, Conversation};
 use agui_types::event::{
-    ActivityDelta, ActivitySnapshot, Event, StateDelta, TextMessageContent, TextMessageStart,
-    ToolCallArgs, ToolCallResult, ToolCallStart,
+    ActivityDelta, ActivitySnapshot, Event, MessagesSnapshot, ReasoningMessageStart, RunFinished,
+    RunStarted, StateDelta, TextMessageContent, TextMessageStart, ToolCallArgs, ToolCallResult,
+    ToolCallStart,
 };
 use agui_types::json::Value;
 use agui_types::message::UserMessage;
-use agui_types::{JsonObject, JsonPatch, Message};
+use agui_types::{
+    Interrupt, InterruptOutcome, Interrupts, JsonObject, JsonPatch, Message, ToJson, TokenUsage,
+};
 
 struct Counting;
 
@@ -162,4 +165,96 @@ fn a_small_patch_costs_the_same_on_a_large_activity() {
     let (small, large) = (cost_at(10), cost_at(100_000));
     assert_eq!(small, large);
     assert!(large.bytes < 100 * 1000, "{large:?}");
+}
+
+#[test]
+fn metadata_costs_what_comes() {
+    // C-76
+    let cost_at = |held| {
+        let mut conversation = conversation(0);
+        let all = JsonObject::parse(&object(held)).unwrap();
+        apply(&mut conversation, TextMessageStart::new("m").metadata(all.clone()));
+        apply(&mut conversation, ToolCallStart::new("c", "tool").metadata(all));
+        let newer = JsonObject::parse(r#"{"n":11,"text":"new"}"#).unwrap();
+        let event = TextMessageContent::new("m", "").metadata(newer.clone());
+        let text = cost(&mut conversation, &event.into(), 1000);
+        let event = ToolCallArgs::new("c", "").metadata(newer);
+        let call = cost(&mut conversation, &event.into(), 1000);
+        // Read once, the text is there.
+        let text_of = serde_json::to_string(&conversation.messages()[0]).unwrap();
+        assert!(text_of.contains("{\"n\":11,") && text_of.contains("\"text\":\"new\"}"));
+        (text, call)
+    };
+    let (small, large) = (cost_at(10), cost_at(100_000));
+    assert_eq!(small, large);
+    assert!(large.0.bytes < 1000 * 200, "{large:?}");
+}
+
+#[test]
+fn a_snapshot_costs_what_it_says_and_not_what_stays() {
+    // C-71: reasoning stays where the snapshot has none.
+    let cost_at = |held| {
+        let mut conversation = conversation(0);
+        for at in 0..held {
+            apply(&mut conversation, ReasoningMessageStart::new(format!("r{at}")));
+        }
+        let snapshot = MessagesSnapshot::new([UserMessage::new("u", "hello").into()]).into();
+        let count = cost(&mut conversation, &snapshot, 100);
+        assert_eq!(conversation.messages().len(), held + 1);
+        count
+    };
+    assert_eq!(cost_at(10), cost_at(50_000));
+}
+
+#[test]
+fn a_run_costs_what_it_reports() {
+    let cost_at = |models: u32| {
+        let mut conversation = conversation(0);
+        let usage = |model: u32| TokenUsage::new().model(model.to_string()).input_tokens(1u32);
+        let interrupt = |at: u32| Interrupt::new(at.to_string(), "why");
+        let open: Vec<_> = (0..models).map(interrupt).collect();
+        let outcome = InterruptOutcome::new(Interrupts::try_from(open).unwrap());
+        let all: Vec<_> = (0..models).map(usage).collect();
+        apply(&mut conversation, RunFinished::new("t", "r").usage(all).outcome(outcome));
+
+        let again = InterruptOutcome::new(Interrupts::try_from(vec![interrupt(3)]).unwrap());
+        let finished = RunFinished::new("t", "r").usage([usage(7)]).outcome(again).into();
+        let mut applied = Applied::default();
+        let mut run = |conversation: &mut Conversation| {
+            conversation.apply(&RunStarted::new("t", "r").into(), &mut applied);
+            conversation.apply(&finished, &mut applied);
+        };
+        (0..4).for_each(|_| run(&mut conversation));
+        COUNT.set(Count::default());
+        (0..100).for_each(|_| run(&mut conversation));
+        let count = COUNT.get();
+        assert_eq!(conversation.usage()[7].input_tokens, Some(105u32.into()));
+        assert_eq!(conversation.open_interrupts().len(), models as usize);
+        count
+    };
+    assert_eq!(cost_at(10), cost_at(50_000));
+}
+
+#[test]
+fn patches_that_fail_cost_what_was_received() {
+    // C-67: each copies a large value, and takes it back.
+    let state = Value::parse(&format!(r#"{{"a":["{}"]}}"#, "x".repeat(1_000_000))).unwrap();
+    let mut conversation = Conversation::new(Vec::new(), state);
+    let text = concat!(
+        r#"[{"op":"copy","from":"/a","path":"/b"},{"op":"add","path":"/a/0","value":1},"#,
+        r#"{"op":"remove","path":"/a/1"},{"op":"test","path":"/n","value":0}]"#
+    );
+    let event: Event = StateDelta::new(serde_json::from_str::<JsonPatch>(text).unwrap()).into();
+    let mut applied = Applied::default();
+    // The state was received too, and what it has earned is used up.
+    for _ in 0..100 {
+        conversation.apply(&event, &mut applied);
+    }
+    COUNT.set(Count::default());
+    for _ in 0..10_000 {
+        conversation.apply(&event, &mut applied);
+        assert_eq!(applied.warnings.len(), 1);
+    }
+    let received = 10_000 * event.to_json().len();
+    assert!(COUNT.get().bytes < 80 * received, "{:?} for {received}", COUNT.get());
 }

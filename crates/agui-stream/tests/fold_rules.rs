@@ -4,7 +4,7 @@ use agui_stream::Ending;
 use agui_stream::fold::{Applied, Change, Conversation};
 use agui_stream::patch::PatchLimits;
 use agui_types::event::{Event, RunFinished, StateSnapshot};
-use agui_types::json::Value;
+use agui_types::json::{MAX_DEPTH, Value};
 use agui_types::message::ToolMessage;
 use agui_types::{
     EventReader, FromJson, Interrupt, Json, Message, ResumeEntry, RunAgentInput, RunId, ToJson,
@@ -711,6 +711,74 @@ fn patches_stay_within_their_limits() {
     };
     folded.fold(&add("12345678901")).quiet();
     folded.fold(&add("123456789012")).warned("C-67", "/delta/0", "20 bytes");
+}
+
+/// Arrays inside one another.
+fn nested(levels: usize) -> String {
+    "[".repeat(levels) + &"]".repeat(levels)
+}
+
+#[test]
+fn what_is_folded_can_be_sent_back() {
+    // C-67: the state stands one level deep in an input, and deeper in no event that brought it.
+    let start = format!(r#"[{{"type":"STATE_SNAPSHOT","snapshot":{}}}]"#, nested(100));
+    let grow = |levels: usize| {
+        let (path, value) = ("/0".repeat(99), nested(levels));
+        format!(
+            r#"[{{"type":"STATE_DELTA","delta":[{{"op":"add","path":"{path}/0","value":{value}}}]}}]"#
+        )
+    };
+    let mut folded = Folded::empty();
+    folded.fold(&start).quiet();
+    folded.fold(&grow(MAX_DEPTH - 100)).warned("C-67", "/delta/0", "deeper than 126 levels");
+    folded.fold(&grow(MAX_DEPTH - 101)).quiet();
+    let sent_back = |folded: &Folded| {
+        let mut input = RunAgentInput::new("t", "r", folded.conversation.messages().to_vec());
+        input.state = Some(folded.conversation.state().to_json());
+        let text = input.to_json();
+        RunAgentInput::from_json_exact(&text).map(|read| read == input)
+    };
+    assert_eq!(sent_back(&folded), Ok(true));
+
+    // C-76: metadata stands three levels deep, that of a call five.
+    let with_metadata = |levels: usize| {
+        let metadata = format!(r#"{{"a":{}}}"#, nested(levels - 1));
+        format!(
+            r#"[{{"type":"TEXT_MESSAGE_START","messageId":"m{levels}","metadata":{metadata}}},
+            {{"type":"TOOL_CALL_START","toolCallId":"c{levels}","toolCallName":"tool","metadata":{metadata}}},
+            {{"type":"TOOL_CALL_RESULT","toolCallId":"c{levels}","messageId":"t{levels}","content":"","metadata":{metadata}}}]"#
+        )
+    };
+    folded.fold(&with_metadata(MAX_DEPTH - 5)).quiet();
+    assert_eq!(sent_back(&folded), Ok(true));
+    folded.fold(&with_metadata(MAX_DEPTH - 4));
+    assert_eq!(folded.warnings.len(), 3);
+    assert!(folded.warnings.iter().all(|it| it.contains("122 levels") && it.contains("C-76")));
+    assert_eq!(sent_back(&folded), Ok(true));
+}
+
+#[test]
+fn what_nobody_knows_is_folded_without_a_fall() {
+    // C-24, C-69: enforcement removes these; whoever folds without it is not to fall over them.
+    let unknown = r#"{"role":"oracle","id":"o","content":"?"},{"role":"oracle"},{},{"id":"n"}"#;
+    Folded::empty()
+        .fold(&format!(
+            r#"[{{"type":"RUN_STARTED","threadId":"t","runId":"r",
+                    "input":{{"threadId":"t","runId":"r","messages":[{unknown}]}}}},
+                {{"type":"MESSAGES_SNAPSHOT","messages":[{unknown}]}},
+                {{"type":"MESSAGES_SNAPSHOT","messages":[{unknown},{unknown}]}},
+                {{"type":"TEXT_MESSAGE_CONTENT","messageId":"o","delta":"x","metadata":{{"a":1}}}},
+                {{"type":"TOOL_CALL_START","toolCallId":"c","toolCallName":"tool","parentMessageId":"o"}},
+                {{"type":"TOOL_CALL_RESULT","toolCallId":"c","messageId":"o","content":[{{}},{{"type":"x"}}]}},
+                {{"type":"ACTIVITY_DELTA","messageId":"o","activityType":"a","patch":[{{"op":"x"}},{{}}]}},
+                {{"type":"ACTIVITY_SNAPSHOT","messageId":"o","activityType":"a","content":{{}}}},
+                {{"type":"ACTIVITY_DELTA","messageId":"o","activityType":"a","patch":[{{"op":"x"}},{{}}]}},
+                {{"type":"STATE_DELTA","delta":[{{"op":"x"}},{{}},{{"op":1}}]}},
+                {{"type":"REASONING_ENCRYPTED_VALUE","subtype":"oracle","entityId":"o","encryptedValue":"x"}},
+                {{"type":"RUN_FINISHED","threadId":"t","runId":"r","outcome":{{"type":"oracle"}}}},
+                {{"type":"MESSAGES_SNAPSHOT","messages":[]}}]"#
+        ))
+        .state("{}");
 }
 
 // Activity.

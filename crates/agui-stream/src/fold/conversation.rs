@@ -9,8 +9,10 @@ use agui_types::{
 };
 
 use super::change::{Applied, Change};
+use super::interrupts::OpenInterrupts;
 use super::messages::Messages;
 use super::pending::Pending;
+use super::usage::Usage;
 use crate::Ending;
 use crate::patch::{Document, PatchLimits};
 
@@ -28,11 +30,9 @@ pub struct Conversation {
     pub(super) messages: Messages,
     pub(super) state: Document,
     pub(super) limits: PatchLimits,
-    pub(super) open_interrupts: Vec<Interrupt>,
+    pub(super) open_interrupts: OpenInterrupts,
     pub(super) pending: Pending,
-    pub(super) usage: Vec<TokenUsage>,
-    /// What was used before the run at hand.
-    pub(super) usage_before: Vec<TokenUsage>,
+    pub(super) usage: Usage,
     pub(super) result: Option<Json>,
     pub(super) ending: Option<Ending>,
     /// The run that was asked for, and the interrupts that it answers.
@@ -49,10 +49,9 @@ impl Conversation {
             messages: messages.into_iter().collect(),
             state: Document::new(state),
             limits: PatchLimits::default(),
-            open_interrupts: Vec::new(),
+            open_interrupts: OpenInterrupts::default(),
             pending: Pending::default(),
-            usage: Vec::new(),
-            usage_before: Vec::new(),
+            usage: Usage::default(),
             result: None,
             ending: None,
             asked: None,
@@ -85,7 +84,7 @@ impl Conversation {
     /// Sets the interrupts that an earlier run left open.
     #[must_use]
     pub fn with_open_interrupts(mut self, interrupts: Vec<Interrupt>) -> Self {
-        self.open_interrupts = interrupts;
+        self.open_interrupts = interrupts.into_iter().collect();
         self
     }
 
@@ -104,8 +103,9 @@ impl Conversation {
     /// Sets what earlier runs have used.
     #[must_use]
     pub fn with_usage(mut self, usage: Vec<TokenUsage>) -> Self {
-        self.usage_before.clone_from(&usage);
-        self.usage = usage;
+        self.usage = Usage::default();
+        self.usage.report(&usage);
+        self.usage.begin_run();
         self
     }
 
@@ -113,7 +113,7 @@ impl Conversation {
     /// brings. The interrupts that the answers name are closed once that run finishes.
     pub fn begin_exchange(&mut self, run: &RunId, resume: &[ResumeEntry]) {
         self.messages.begin_exchange();
-        self.usage_before.clone_from(&self.usage);
+        self.usage.begin_run();
         self.result = None;
         self.ending = None;
         let answers = resume.iter().map(|entry| entry.interrupt_id.clone());
@@ -220,7 +220,7 @@ impl Conversation {
     /// one closes all (C-89). A run that fails changes none of them.
     #[must_use]
     pub fn open_interrupts(&self) -> &[Interrupt] {
-        &self.open_interrupts
+        self.open_interrupts.list()
     }
 
     /// The tool calls that were made and not answered, in the order made: those a finished run says
@@ -236,7 +236,7 @@ impl Conversation {
     /// What all runs folded here have used, one entry for each provider and model.
     #[must_use]
     pub fn usage(&self) -> &[TokenUsage] {
-        &self.usage
+        self.usage.entries()
     }
 
     /// The result of the last run of this exchange that finished with success; `None` where it had

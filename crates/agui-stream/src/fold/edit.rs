@@ -1,7 +1,10 @@
 //! Changing a message, whatever its role.
 
+use agui_types::json::MAX_DEPTH;
 use agui_types::message::TextPart;
 use agui_types::{ContentPart, Message, MessageContent, Metadata};
+
+use super::change::Applied;
 
 /// Appends to a message's text. `false` where it has none: an activity, an unknown role.
 pub(super) fn append(message: &mut Message, delta: &str) -> bool {
@@ -44,12 +47,22 @@ pub(super) fn metadata_mut(message: &mut Message) -> Option<&mut Option<Metadata
     })
 }
 
-/// Merges metadata per key, the last write winning (C-76).
-pub(super) fn merge(held: &mut Option<Metadata>, newer: &Metadata) {
+/// Merges metadata per key, the last write winning (C-76). `false` where it nests too deep: it
+/// stands deeper in a run's input than in an event, and has to be readable there too.
+pub(super) fn merge(held: &mut Option<Metadata>, newer: &Metadata, applied: &mut Applied) -> bool {
+    /// How deep a call's metadata stands in a run's input: the deepest there is.
+    const LEVELS: usize = 5;
+    let limit = MAX_DEPTH - LEVELS;
+    if newer.depth() > limit {
+        let message = format!("the metadata is left out: it nests deeper than {limit} levels");
+        applied.warn("C-76", "/metadata", message);
+        return false;
+    }
     match held {
         Some(held) => held.merge(newer),
         None => *held = Some(newer.clone()),
     }
+    true
 }
 
 /// Where a message's encrypted value and its type are kept; `None` where it can hold none: an

@@ -13,7 +13,9 @@ use agui_types::{Message, MessageId, ToolCall, ToolCallId};
 use super::change::{Applied, Change};
 use super::conversation::Conversation;
 use super::edit;
-use super::messages::{CallKey, Key, Messages};
+use super::index::Place;
+use super::messages::Messages;
+use super::sequence::Key;
 
 impl Conversation {
     /// `TEXT_MESSAGE_START`: makes the message, or goes on with the one that is there, whose role
@@ -128,7 +130,7 @@ impl Conversation {
         self.merge_call_metadata(call, &event.base, applied);
     }
 
-    fn add_call(&mut self, event: &ToolCallStart, applied: &mut Applied) -> CallKey {
+    fn add_call(&mut self, event: &ToolCallStart, applied: &mut Applied) -> Place {
         let holder = self.holder(event, applied);
         let function = FunctionCall::new(event.tool_call_name.as_str(), "");
         let call = ToolCall::new(&event.tool_call_id, function);
@@ -206,7 +208,7 @@ impl Conversation {
     }
 
     /// The call that streamed arguments belong to; a warning where there is none.
-    fn call_key(&self, id: &ToolCallId, applied: &mut Applied) -> Option<CallKey> {
+    fn call_key(&self, id: &ToolCallId, applied: &mut Applied) -> Option<Place> {
         let key = self.messages.call_key(id);
         if key.is_none() {
             let message = format!(
@@ -227,7 +229,9 @@ impl Conversation {
         }
         let mut message = ToolMessage::new(id, event.content.clone(), call);
         message.subagent_run_id = event.subagent_run_id.clone();
-        message.metadata = event.base.metadata().cloned();
+        if let Some(metadata) = event.base.metadata() {
+            edit::merge(&mut message.metadata, metadata, applied);
+        }
         let position = self.insert_result(message);
         self.pending_answered(call);
         applied.change(Change::MessageCreated { message: id.clone(), position });
@@ -292,19 +296,21 @@ impl Conversation {
         let Some(newer) = base.metadata() else {
             return;
         };
-        if let Some(held) = self.messages.at_mut(key).and_then(edit::metadata_mut) {
-            edit::merge(held, newer);
+        if let Some(held) = self.messages.at_mut(key).and_then(edit::metadata_mut)
+            && edit::merge(held, newer, applied)
+        {
             applied.change(Change::MessageChanged { message: id.clone() });
         }
     }
 
     /// A call's metadata is its own and not its message's (C-76).
-    fn merge_call_metadata(&mut self, key: CallKey, base: &EventBase, applied: &mut Applied) {
+    fn merge_call_metadata(&mut self, key: Place, base: &EventBase, applied: &mut Applied) {
         let Some(newer) = base.metadata() else {
             return;
         };
-        if let Some((message, call)) = self.messages.call_mut(key) {
-            edit::merge(&mut call.metadata, newer);
+        if let Some((message, call)) = self.messages.call_mut(key)
+            && edit::merge(&mut call.metadata, newer, applied)
+        {
             let (message, tool_call) = (message.clone(), call.id.clone());
             applied.change(Change::ToolCallChanged { message, tool_call });
         }

@@ -2,13 +2,15 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
-use std::ops::Index;
+use std::ops;
 
 use agui_types::message::{ActivityMessage, AssistantMessage};
 use agui_types::{JsonError, Message, MessageId, ToolCall, ToolCallId};
 
 use super::activity::LiveActivity;
 use super::change::{Applied, Change};
+use super::index::{Index, Place};
+use super::sequence::{Key, Kinds, Sequence};
 
 /// The messages of a conversation, in order.
 ///
@@ -17,30 +19,23 @@ use super::change::{Applied, Change};
 /// however many there are.
 #[derive(Clone, Default)]
 pub struct Messages {
-    /// A message keeps its slot for as long as it is held.
-    slots: Vec<Slot>,
-    /// The slots in the order of the messages.
-    order: Vec<Key>,
-    ids: HashMap<MessageId, Key>,
-    calls: HashMap<ToolCallId, CallKey>,
-    /// The calls that a tool message answers.
-    answered: HashSet<ToolCallId>,
+    slots: Sequence<Slot>,
+    ids: Index<MessageId>,
+    calls: Index<ToolCallId>,
+    /// How many tool messages answer a call.
+    answers: HashMap<ToolCallId, usize>,
+    /// How many exchanges began.
+    exchange: u64,
     /// Ids that were there when the exchange began and are gone since: should one come back, it is
     /// not new.
     gone: HashSet<MessageId>,
 }
 
-/// A message's slot.
-pub(super) type Key = usize;
-
-/// Which message holds a call, and which of its calls it is.
-pub(super) type CallKey = (Key, usize);
-
 #[derive(Clone)]
 struct Slot {
     id: Option<MessageId>,
-    /// Not there when the exchange began.
-    new: bool,
+    /// The exchange that brought it; `None` where it came back, having been there before.
+    brought: Option<u64>,
     held: Held,
 }
 
@@ -54,30 +49,30 @@ impl Messages {
     /// How many there are.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.order.len()
+        self.slots.len()
     }
 
     /// Whether there is none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.order.is_empty()
+        self.len() == 0
     }
 
     /// The message at a place, counted from 0.
     #[must_use]
     pub fn get(&self, position: usize) -> Option<&Message> {
-        self.order.get(position).map(|key| self.at(*key))
+        self.slots.at(position).map(|key| self.at(key))
     }
 
     /// The last message.
     #[must_use]
     pub fn last(&self) -> Option<&Message> {
-        self.order.last().map(|key| self.at(*key))
+        self.iter().next_back()
     }
 
     /// All messages, in order.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Message> + ExactSizeIterator + Clone {
-        self.order.iter().map(|key| self.at(*key))
+        self.slots.keys().map(|key| self.at(key))
     }
 
     /// A copy of all messages, as the next input wants them.
@@ -89,13 +84,13 @@ impl Messages {
     /// The message with an id; the first one, should a producer have used the id again.
     #[must_use]
     pub fn find(&self, id: &str) -> Option<&Message> {
-        self.ids.get(id).map(|key| self.at(*key))
+        self.ids.first(id).map(|(key, _)| self.at(key))
     }
 
     /// The tool call with an id, and the message that holds it.
     #[must_use]
     pub fn find_call(&self, id: &str) -> Option<(&AssistantMessage, &ToolCall)> {
-        let (key, at) = *self.calls.get(id)?;
+        let (key, at) = self.calls.first(id)?;
         match self.at(key) {
             Message::Assistant(message) => Some((message, message.tool_calls.as_ref()?.get(at)?)),
             _ => None,
@@ -109,7 +104,7 @@ impl Messages {
     }
 
     pub(super) fn key(&self, id: &MessageId) -> Option<Key> {
-        self.ids.get(id).copied()
+        self.ids.first(id).map(|(key, _)| key)
     }
 
     fn at(&self, key: Key) -> &Message {
@@ -129,7 +124,7 @@ impl Messages {
 
     /// Whether a tool message answers a call.
     pub(super) fn is_answered(&self, call: &ToolCallId) -> bool {
-        self.answered.contains(call)
+        self.answers.contains_key(call)
     }
 
     /// A message to change, but not its id, its role or its list of calls. `None` for an activity
@@ -167,12 +162,12 @@ impl Messages {
         }
     }
 
-    pub(super) fn call_key(&self, id: &ToolCallId) -> Option<CallKey> {
-        self.calls.get(id).copied()
+    pub(super) fn call_key(&self, id: &ToolCallId) -> Option<Place> {
+        self.calls.first(id)
     }
 
     /// The call at a key, with the id of the message that holds it.
-    pub(super) fn call_mut(&mut self, key: CallKey) -> Option<(&MessageId, &mut ToolCall)> {
+    pub(super) fn call_mut(&mut self, key: Place) -> Option<(&MessageId, &mut ToolCall)> {
         match &mut self.slots[key.0].held {
             Held::Plain(Message::Assistant(message)) => {
                 Some((&message.id, message.tool_calls.as_mut()?.get_mut(key.1)?))
@@ -182,13 +177,14 @@ impl Messages {
     }
 
     /// Adds a call to an assistant message.
-    pub(super) fn add_call(&mut self, key: Key, call: ToolCall) -> CallKey {
+    pub(super) fn add_call(&mut self, key: Key, call: ToolCall) -> Place {
         let mut at = 0;
         if let Held::Plain(Message::Assistant(message)) = &mut self.slots[key].held {
             let calls = message.tool_calls.get_or_insert_default();
             at = calls.len();
-            self.calls.entry(call.id.clone()).or_insert((key, at));
+            let id = call.id.clone();
             calls.push(call);
+            self.calls.enter(id, (key, at), in_order(&self.slots));
         }
         (key, at)
     }
@@ -201,84 +197,89 @@ impl Messages {
     /// Adds a message at a place, which must not lie behind the end.
     pub(super) fn insert(&mut self, position: usize, message: Message) -> Key {
         let id = message.id();
-        let known = |id| {
-            self.gone.contains(id) || self.ids.get(id).is_some_and(|key| !self.slots[*key].new)
-        };
-        let new = !id.as_ref().is_some_and(known);
-        // Of two messages with one id, the first in order is the one that is found.
-        let behind = |other| self.order[position..].contains(other);
-        if let Some(id) = id.as_ref().filter(|id| self.ids.get(*id).is_some_and(behind)) {
-            self.ids.remove(id);
-        }
-        let key = self.slots.len();
-        self.slots.push(Slot { id, new, held: Held::Plain(message) });
-        self.order.insert(position, key);
+        let known =
+            |id| self.gone.contains(id) || self.key(id).is_some_and(|key| !self.is_new(key));
+        let brought = (!id.as_ref().is_some_and(known)).then_some(self.exchange);
+        let held = Held::Plain(message);
+        let kind = held.kind();
+        let key = self.slots.insert(position, Slot { id, brought, held }, kind);
         self.enter(key);
         key
     }
 
-    /// Puts an activity in the place of a message with the same id.
-    pub(super) fn replace(&mut self, key: Key, activity: ActivityMessage) {
-        let indexed = matches!(self.plain(key), Some(Message::Assistant(_) | Message::Tool(_)));
-        self.slots[key].held = Held::Plain(activity.into());
-        if indexed {
-            self.enter_all();
-        }
+    /// Puts an activity in the place of a message with the same id. Gives back the calls that are
+    /// no longer held.
+    pub(super) fn replace(&mut self, key: Key, activity: ActivityMessage) -> Vec<ToolCallId> {
+        let mut calls = self.set_message(key, activity.into());
+        calls.retain(|call| self.call_key(call).is_none());
+        calls
     }
 
     /// Where a tool result goes: right behind the message that holds the call and the results that
     /// are there already.
     pub(super) fn behind(&self, key: Key) -> usize {
-        // Calls are answered soon, so their messages are near the end.
-        let holder = self.order.iter().rposition(|other| *other == key);
-        let behind = holder.map_or(self.len(), |position| position + 1);
-        let results = self.order[behind..].iter();
-        behind
-            + results.take_while(|key| matches!(self.plain(**key), Some(Message::Tool(_)))).count()
+        let others = Kinds::ALL.without(TOOL);
+        let next = self.slots.next_of(others, self.slots.position(key) + 1);
+        next.map_or(self.len(), |(_, position)| position)
     }
 
     /// Makes these the messages the producer owns (C-71, section 11): each held one that is among
     /// them is replaced where it stands, others are dropped, new ones come to the end. Activity and
-    /// reasoning messages stay where the snapshot has none of their kind.
+    /// reasoning messages stay where the snapshot has none of their kind, and cost nothing.
+    ///
+    /// Of several held ones with one id, the first is replaced and the others are dropped.
     pub(super) fn reconcile(&mut self, snapshot: &[Message], applied: &mut Applied) {
-        let has = |kind: fn(&Message) -> bool| snapshot.iter().any(kind);
-        let has_activity = has(|message| matches!(message, Message::Activity(_)));
-        let has_reasoning = has(|message| matches!(message, Message::Reasoning(_)));
         let ids: Vec<_> = snapshot.iter().map(Message::id).collect();
         let with_id = ids.iter().zip(snapshot);
         let restated: HashMap<&MessageId, &Message> =
             with_id.filter_map(|(id, message)| Some((id.as_ref()?, message))).collect();
+        let mut owned = Kinds::ALL;
+        for kind in [ACTIVITY, REASONING] {
+            if !snapshot.iter().any(|message| kind_of(message) == kind) {
+                owned = owned.without(kind);
+            }
+        }
 
+        // What becomes of each message that does not stay as it is.
         let mut held = HashSet::new();
-        let mut slots: Vec<Option<Slot>> =
-            std::mem::take(&mut self.slots).into_iter().map(Some).collect();
-        let order = std::mem::take(&mut self.order);
-        for mut slot in order.into_iter().filter_map(|key| slots[key].take()) {
-            let restated = slot.id.as_ref().and_then(|id| restated.get_key_value(id));
-            let stays = match (restated, slot.plain()) {
-                (Some((id, message)), _) => {
-                    held.insert(*id);
-                    if slot.message() != *message {
-                        slot.held = Held::Plain((*message).clone());
-                        applied.change(Change::MessageReplaced { message: (*id).clone() });
+        let mut fates = Vec::new();
+        for (id, message) in &restated {
+            for (at, (key, _)) in self.ids.all(id).into_iter().enumerate() {
+                held.insert(*id);
+                fates.push((self.slots.position(key), key, (at == 0).then_some(*message)));
+            }
+        }
+        let mut next = self.slots.next_of(owned, 0);
+        while let Some((key, position)) = next {
+            if !self.slots[key].id.as_ref().is_some_and(|id| restated.contains_key(id)) {
+                fates.push((position, key, None));
+            }
+            next = self.slots.next_of(owned, position + 1);
+        }
+        fates.sort_unstable_by_key(|(position, ..)| *position);
+
+        for (_, key, fate) in fates {
+            match fate {
+                Some(message) if self.at(key) == message => {}
+                Some(message) => {
+                    self.set_message(key, message.clone());
+                    if let Some(message) = self.slots[key].id.clone() {
+                        applied.change(Change::MessageReplaced { message });
                     }
-                    true
                 }
-                (None, None | Some(Message::Activity(_))) => !has_activity,
-                (None, Some(Message::Reasoning(_))) => !has_reasoning,
-                (None, Some(_)) => false,
-            };
-            if stays {
-                self.order.push(self.slots.len());
-                self.slots.push(slot);
-            } else if let Some(id) = slot.id {
-                applied.change(Change::MessageRemoved { message: id.clone() });
-                if !slot.new {
-                    self.gone.insert(id);
+                None => {
+                    let new = self.is_new(key);
+                    self.leave(key);
+                    let removed = self.slots.remove(key);
+                    if let Some(id) = removed.and_then(|slot| slot.id) {
+                        applied.change(Change::MessageRemoved { message: id.clone() });
+                        if !new {
+                            self.gone.insert(id);
+                        }
+                    }
                 }
             }
         }
-        self.enter_all();
         for (id, message) in ids.iter().zip(snapshot) {
             if id.as_ref().is_some_and(|id| held.contains(id)) {
                 continue;
@@ -293,12 +294,12 @@ impl Messages {
 
     /// Replaces them all.
     pub(super) fn set(&mut self, messages: Vec<Message>) {
-        let before = self.slots.drain(..).filter(|slot| !slot.new).filter_map(|slot| slot.id);
-        self.gone.extend(before);
-        self.order.clear();
+        let exchange = self.exchange;
+        let old = self.slots.drain().filter(|slot| slot.brought != Some(exchange));
+        self.gone.extend(old.filter_map(|slot| slot.id));
         self.ids.clear();
         self.calls.clear();
-        self.answered.clear();
+        self.answers.clear();
         for message in messages {
             self.push(message);
         }
@@ -306,47 +307,111 @@ impl Messages {
 
     /// Calls what is there now old.
     pub(super) fn begin_exchange(&mut self) {
-        self.slots.iter_mut().for_each(|slot| slot.new = false);
+        self.exchange += 1;
         self.gone.clear();
     }
 
     /// The ids of the messages that were not there when the exchange began, in order.
     pub(super) fn new_ids(&self) -> impl Iterator<Item = &MessageId> {
-        let slots = self.order.iter().map(|key| &self.slots[*key]);
-        slots.filter(|slot| slot.new).filter_map(|slot| slot.id.as_ref())
+        let new = self.slots.keys().filter(|key| self.is_new(*key));
+        new.filter_map(|key| self.slots[key].id.as_ref())
     }
 
-    /// Makes the indexes again.
-    fn enter_all(&mut self) {
-        self.ids.clear();
-        self.calls.clear();
-        self.answered.clear();
-        for at in 0..self.order.len() {
-            self.enter(self.order[at]);
-        }
+    fn is_new(&self, key: Key) -> bool {
+        self.slots[key].brought == Some(self.exchange)
     }
 
-    /// Enters a slot's message and its calls into the indexes. What has an id already, keeps it.
+    /// Puts a message in the place of one with the same id. Gives back the calls that were there.
+    fn set_message(&mut self, key: Key, message: Message) -> Vec<ToolCallId> {
+        let calls = self.leave(key);
+        self.slots.set_kind(key, kind_of(&message));
+        self.slots[key].held = Held::Plain(message);
+        self.enter(key);
+        calls
+    }
+
+    /// Enters a message and its calls into the indexes.
     fn enter(&mut self, key: Key) {
         let slot = &self.slots[key];
         if let Some(id) = &slot.id {
-            self.ids.entry(id.clone()).or_insert(key);
+            self.ids.enter(id.clone(), (key, 0), in_order(&self.slots));
         }
-        match &slot.held {
-            Held::Plain(Message::Assistant(message)) => {
-                for (at, call) in message.tool_calls.iter().flatten().enumerate() {
-                    self.calls.entry(call.id.clone()).or_insert((key, at));
-                }
+        for (at, call) in slot.calls().iter().enumerate() {
+            self.calls.enter(call.id.clone(), (key, at), in_order(&self.slots));
+        }
+        if let Some(call) = slot.answers() {
+            *self.answers.entry(call.clone()).or_default() += 1;
+        }
+    }
+
+    /// Takes a message and its calls out of the indexes. Gives back the calls.
+    fn leave(&mut self, key: Key) -> Vec<ToolCallId> {
+        let slot = &self.slots[key];
+        if let Some(id) = &slot.id {
+            self.ids.leave(id, (key, 0), in_order(&self.slots));
+        }
+        for (at, call) in slot.calls().iter().enumerate() {
+            self.calls.leave(&call.id, (key, at), in_order(&self.slots));
+        }
+        if let Some(call) = slot.answers()
+            && let Some(count) = self.answers.get_mut(call)
+        {
+            *count -= 1;
+            if *count == 0 {
+                self.answers.remove(call);
             }
-            Held::Plain(Message::Tool(message)) => {
-                self.answered.insert(message.tool_call_id.clone());
-            }
-            _ => {}
+        }
+        slot.calls().iter().map(|call| call.id.clone()).collect()
+    }
+}
+
+/// How two places stand to each other.
+fn in_order(slots: &Sequence<Slot>) -> impl Fn(Place) -> Place {
+    move |(key, at)| (slots.position(key), at)
+}
+
+// The kinds of messages that a tool result or a snapshot tells apart.
+const TOOL: usize = 0;
+const ACTIVITY: usize = 1;
+const REASONING: usize = 2;
+const OTHER: usize = 3;
+
+fn kind_of(message: &Message) -> usize {
+    match message {
+        Message::Tool(_) => TOOL,
+        Message::Activity(_) => ACTIVITY,
+        Message::Reasoning(_) => REASONING,
+        _ => OTHER,
+    }
+}
+
+impl Held {
+    fn kind(&self) -> usize {
+        match self {
+            Self::Plain(message) => kind_of(message),
+            Self::Live(_) => ACTIVITY,
         }
     }
 }
 
 impl Slot {
+    fn calls(&self) -> &[ToolCall] {
+        match &self.held {
+            Held::Plain(Message::Assistant(message)) => {
+                message.tool_calls.as_deref().unwrap_or_default()
+            }
+            _ => &[],
+        }
+    }
+
+    /// The call it answers.
+    fn answers(&self) -> Option<&ToolCallId> {
+        match &self.held {
+            Held::Plain(Message::Tool(message)) => Some(&message.tool_call_id),
+            _ => None,
+        }
+    }
+
     fn plain(&self) -> Option<&Message> {
         match &self.held {
             Held::Plain(message) => Some(message),
@@ -372,12 +437,12 @@ impl FromIterator<Message> for Messages {
     }
 }
 
-impl Index<usize> for Messages {
+impl ops::Index<usize> for Messages {
     type Output = Message;
 
     /// The message at a place. Panics where there is none, like a slice.
     fn index(&self, position: usize) -> &Message {
-        self.at(self.order[position])
+        self.get(position).expect("a place among the messages")
     }
 }
 

@@ -27,11 +27,16 @@ mod activity;
 mod change;
 mod conversation;
 mod edit;
+mod index;
+mod interrupts;
 mod items;
 mod messages;
+mod ordered;
 mod pending;
 mod runs;
+mod sequence;
 mod shared;
+mod usage;
 
 pub use change::{Applied, Change};
 pub use conversation::Conversation;

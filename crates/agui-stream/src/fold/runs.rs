@@ -1,7 +1,5 @@
 //! Runs: their beginning, their end, and what they leave open.
 
-use std::collections::HashMap;
-
 use agui_types::event::{Event, RunError, RunFinished, RunStarted};
 use agui_types::{Message, RunFinishedOutcome, TokenUsage, ToolCallId};
 
@@ -28,28 +26,24 @@ impl Conversation {
         if let Some(RunFinishedOutcome::Success(success)) = &event.outcome {
             self.declare_pending(success.pending_tool_call_ids.as_deref().unwrap_or_default());
         }
-        let cancelled = matches!(event.outcome, Some(RunFinishedOutcome::Cancelled(_)));
-        let before = self.open_interrupts.len();
-        let answered = std::mem::take(&mut self.answered);
-        self.open_interrupts.retain(|open| !cancelled && !answered.contains(&open.id));
-        let mut changed = self.open_interrupts.len() != before;
-        if let Some(RunFinishedOutcome::Interrupt(outcome)) = &event.outcome {
-            changed = true;
-            let still_open = self.open_interrupts.iter().enumerate();
-            let mut places: HashMap<_, _> =
-                still_open.map(|(at, open)| (open.id.clone(), at)).collect();
-            for interrupt in outcome.interrupts.iter() {
-                match places.get(&interrupt.id) {
-                    Some(at) => self.open_interrupts[*at] = interrupt.clone(),
-                    None => {
-                        places.insert(interrupt.id.clone(), self.open_interrupts.len());
-                        self.open_interrupts.push(interrupt.clone());
+        let mut changed = false;
+        for answered in std::mem::take(&mut self.answered) {
+            changed |= self.open_interrupts.close(&answered);
+        }
+        match &event.outcome {
+            Some(RunFinishedOutcome::Cancelled(_)) => {
+                changed |= self.open_interrupts.close_all();
+            }
+            Some(RunFinishedOutcome::Interrupt(outcome)) => {
+                changed = true;
+                for interrupt in outcome.interrupts.iter() {
+                    self.open_interrupts.open(interrupt);
+                    if let Some(call) = &interrupt.tool_call_id {
+                        self.pending_answered(call);
                     }
                 }
-                if let Some(call) = &interrupt.tool_call_id {
-                    self.pending_answered(call);
-                }
             }
+            _ => {}
         }
         if changed {
             applied.change(Change::InterruptsChanged);
@@ -71,7 +65,7 @@ impl Conversation {
     fn note_start(&mut self, event: &RunStarted, applied: &mut Applied) {
         self.ending = None;
         self.pending.begin_run();
-        self.usage_before.clone_from(&self.usage);
+        self.usage.begin_run();
         self.answered.clear();
         if let Some((_, answers)) = self.asked.take_if(|(run, _)| *run == event.run_id) {
             self.answered = answers;
@@ -100,11 +94,9 @@ impl Conversation {
         applied.change(Change::RunEnded { ending: Ending::Failed });
     }
 
-    /// Adds what the run at hand has used. Should it report a second time, that report counts
-    /// alone.
     fn add_usage(&mut self, usage: Option<&[TokenUsage]>, applied: &mut Applied) {
         if let Some(usage) = usage.filter(|usage| !usage.is_empty()) {
-            self.usage = TokenUsage::by_model(self.usage_before.iter().chain(usage));
+            self.usage.report(usage);
             applied.change(Change::UsageChanged);
         }
     }

@@ -3,14 +3,14 @@
 use agui_types::event::{
     ActivityDelta, ActivitySnapshot, MessagesSnapshot, StateDelta, StateSnapshot,
 };
-use agui_types::json::Value;
+use agui_types::json::{MAX_DEPTH, Value};
 use agui_types::message::ActivityMessage;
 use agui_types::{JsonPatch, JsonPointer, PatchOp};
 
 use super::change::{Applied, Change};
 use super::conversation::Conversation;
 use super::edit;
-use crate::patch::PatchError;
+use crate::patch::{PatchError, PatchLimits};
 
 impl Conversation {
     /// `STATE_SNAPSHOT`: replaces, whatever the value (C-66, C-70).
@@ -30,14 +30,15 @@ impl Conversation {
     /// `STATE_DELTA`: applies as a whole or not at all (C-67).
     pub(super) fn state_delta(&mut self, event: &StateDelta, applied: &mut Applied) {
         warn_of_unknown_operations(&event.delta, "delta", applied);
-        match self.state.apply(&event.delta, &self.limits) {
+        let limits = self.limits_within(STATE);
+        match self.state.apply(&event.delta, &limits) {
             Ok(()) => {
                 let paths = changed(&event.delta);
                 if !paths.is_empty() {
                     applied.change(Change::StatePatched { paths });
                 }
             }
-            Err(error) => warn_of_failure(&error, "delta", "the state stays as it was", applied),
+            Err(error) => warn_of_failure(&error, "delta", "state", applied),
         }
     }
 
@@ -58,8 +59,9 @@ impl Conversation {
         if event.replace == Some(false) && key.is_some() {
             match (activity, newer) {
                 (Some(activity), Some(newer)) => {
-                    edit::merge(&mut activity.metadata, newer);
-                    applied.change(Change::MessageChanged { message: id.clone() });
+                    if edit::merge(&mut activity.metadata, newer, applied) {
+                        applied.change(Change::MessageChanged { message: id.clone() });
+                    }
                 }
                 (Some(_), None) => {}
                 (None, _) => {
@@ -74,7 +76,7 @@ impl Conversation {
         message.subagent_run_id = event.subagent_run_id.clone();
         message.metadata = activity.and_then(|activity| activity.metadata.take());
         if let Some(newer) = newer {
-            edit::merge(&mut message.metadata, newer);
+            edit::merge(&mut message.metadata, newer, applied);
         }
         let Some(key) = key else {
             let position = self.messages.len();
@@ -90,9 +92,8 @@ impl Conversation {
             );
             applied.warn("P-28", "/messageId", message);
         }
-        self.messages.replace(key, message);
-        if other {
-            self.drop_pending_without_call();
+        for call in self.messages.replace(key, message) {
+            self.pending_answered(&call);
         }
         applied.change(Change::MessageReplaced { message: id.clone() });
     }
@@ -116,31 +117,47 @@ impl Conversation {
         };
         if let (Some(newer), Some(activity)) =
             (event.base.metadata(), self.messages.activity_mut(key))
+            && edit::merge(&mut activity.metadata, newer, applied)
         {
-            edit::merge(&mut activity.metadata, newer);
             applied.change(Change::MessageChanged { message: id.clone() });
         }
-        let kept = "the activity's content stays as it was";
+        let limits = self.limits_within(CONTENT);
         match self.messages.live_mut(key) {
             Some(Ok(activity)) => {
-                match activity.content_mut().apply_to_object(&event.patch, &self.limits) {
+                match activity.content_mut().apply_to_object(&event.patch, &limits) {
                     Ok(()) => {
                         activity.message_mut().activity_type.clone_from(&event.activity_type);
                         let (message, paths) = (id.clone(), changed(&event.patch));
                         applied.change(Change::ActivityPatched { message, paths });
                     }
-                    Err(error) => warn_of_failure(&error, "patch", kept, applied),
+                    Err(error) => warn_of_failure(&error, "patch", "activity", applied),
                 }
             }
-            Some(Err(error)) => applied.warn("C-67", "/patch", format!("{kept}: it has {error}")),
+            Some(Err(error)) => {
+                let message = format!("the activity stays as it was: it has {error}");
+                applied.warn("C-67", "/patch", message);
+            }
             None => {}
         }
     }
+
+    /// The limits of a patch on what stands so many levels deep in a run's input, or in a snapshot
+    /// of the messages: it has to be readable there too.
+    fn limits_within(&self, levels: usize) -> PatchLimits {
+        self.limits.with_depth(self.limits.depth.min(MAX_DEPTH - levels))
+    }
 }
 
-fn warn_of_failure(error: &PatchError, member: &str, kept: &str, applied: &mut Applied) {
+/// How deep the state stands in a run's input.
+const STATE: usize = 1;
+
+/// How deep an activity's content stands in a snapshot of the messages.
+const CONTENT: usize = 3;
+
+fn warn_of_failure(error: &PatchError, member: &str, what: &str, applied: &mut Applied) {
     let path = format!("/{member}/{}", error.operation);
-    applied.warn("C-67", &path, format!("{kept}: {error}"));
+    let message = format!("Failed to apply {what} patch: {error}; the {what} stays as it was");
+    applied.warn("C-67", &path, message);
 }
 
 fn warn_of_unknown_operations(patch: &JsonPatch, member: &str, applied: &mut Applied) {

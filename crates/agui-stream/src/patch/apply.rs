@@ -39,8 +39,7 @@ impl Document {
     #[must_use]
     pub fn new(root: Value) -> Self {
         let size = Extent::of(&root).size;
-        // A little more: the event that brings it is not all value.
-        Self { root, size, received: size.saturating_add(64), work: 0 }
+        Self { root, size, received: size.saturating_add(ENVELOPE), work: 0 }
     }
 
     /// The document as it is now.
@@ -119,6 +118,9 @@ impl Document {
     }
 }
 
+/// What the event takes that brings a document or a patch.
+const ENVELOPE: usize = r#"{"type":"STATE_DELTA","delta":[]}"#.len();
+
 /// About how long a patch is as text.
 fn length(patch: &JsonPatch) -> usize {
     const FRAME: usize = r#"{"op":"remove","path":""},"#.len();
@@ -127,7 +129,7 @@ fn length(patch: &JsonPatch) -> usize {
         let pointers: usize = pointers.map(|pointer| pointer.as_str().len()).sum();
         FRAME + pointers + op.value().map_or(0, |value| value.as_str().len())
     };
-    patch.iter().map(|operation| length(&operation.op)).sum()
+    ENVELOPE + patch.iter().map(|operation| length(&operation.op)).sum::<usize>()
 }
 
 /// What one patch has done so far, and how to take it back.
@@ -259,7 +261,7 @@ impl<'p> Transaction<'_, 'p> {
             // What is left of a document without its root.
             return self.replace(path, Value::Null, Extent::of(&Value::Null));
         };
-        self.spent.work(seat.behind()).map_err(at(path))?;
+        self.spent.shift(seat.behind()).map_err(at(path))?;
         let freed = self.spent.measure(seat.value()).map_err(at(path))?;
         let (place, overhead) = (seat.place(), seat.overhead());
         self.size -= overhead + freed.size;
@@ -285,7 +287,7 @@ impl<'p> Transaction<'_, 'p> {
             // The whole document moves into itself or not at all: dealt with above.
             return Ok(());
         };
-        self.spent.work(seat.behind()).map_err(at(from))?;
+        self.spent.shift(seat.behind()).map_err(at(from))?;
         let (place, overhead) = (seat.place(), seat.overhead());
         let value = seat.take();
         let target = target(self.root, path).and_then(|target| {
@@ -350,8 +352,9 @@ impl Spent<'_> {
         Ok(())
     }
 
-    fn work(&mut self, steps: usize) -> Result<(), PatchErrorKind> {
-        let left = self.work.checked_sub(steps);
+    /// Moves values by a place.
+    fn shift(&mut self, places: usize) -> Result<(), PatchErrorKind> {
+        let left = self.work.checked_sub(places / PatchLimits::MOVES_PER_STEP);
         self.work = left.ok_or(PatchErrorKind::TooMuchWork { limit: self.allowed })?;
         Ok(())
     }
@@ -373,7 +376,7 @@ impl Spent<'_> {
 
     /// Looks at what has to make room; gives the size of what gives way.
     fn make_room(&mut self, target: &Target<'_, '_>) -> Result<usize, PatchErrorKind> {
-        self.work(target.behind())?;
+        self.shift(target.behind())?;
         Ok(match target {
             Target::Slot(old) => self.measure(old)?.size,
             _ => 0,

@@ -11,8 +11,9 @@ use agui_types::json::MAX_DEPTH;
 /// Most operations cost what they say, and are free. *Work* is what else an operation makes
 /// necessary:
 ///
-/// - one for each element or member that moves by a place because something before it came or went;
-/// - one for each byte that [`Document::size`] counts of a value that is copied, that is replaced or
+/// - one step for every [`MOVES_PER_STEP`](Self::MOVES_PER_STEP) elements or members that move by a
+///   place because something before them came or went;
+/// - one step for each byte that [`Document::size`] counts of a value that is copied, that is replaced or
 ///   removed, or that moves deeper and is looked through for how deep it comes.
 ///
 /// A document earns work by what was received: [`work_per_byte`](Self::work_per_byte) for each byte
@@ -43,6 +44,9 @@ pub struct PatchLimits {
 }
 
 impl PatchLimits {
+    /// How many moves by one place are a step of work.
+    pub const MOVES_PER_STEP: usize = 4;
+
     /// Sets [`operations`](Self::operations).
     #[must_use]
     pub const fn with_operations(mut self, operations: usize) -> Self {
