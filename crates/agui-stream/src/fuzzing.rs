@@ -72,8 +72,9 @@ pub fn patch(input: &[u8]) {
 fn leads_to(from: &Value, to: &Value) {
     let mut document = Document::new(from.clone());
     let patch = patch::diff(from, to);
-    // A difference is larger than either document where names are long.
-    let limits = PatchLimits::default();
+    // A difference is larger than either document where names are long, and may take more steps.
+    let limits = PatchLimits::default().with_depth(MAX_DEPTH);
+    let limits = limits.with_work(usize::MAX).with_work_per_byte(usize::MAX);
     if patch.len() <= limits.operations {
         document.apply(&patch, &limits).expect("a difference applies");
         assert_eq!(document.value(), to);
@@ -219,8 +220,7 @@ fn conversation() -> Conversation {
 }
 
 /// Tight enough to be reached.
-const LIMITS: PatchLimits =
-    PatchLimits {
+const LIMITS: PatchLimits = PatchLimits {
     operations: 1000,
     depth: MAX_DEPTH,
     size: 1 << 16,

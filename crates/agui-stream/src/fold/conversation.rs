@@ -103,9 +103,7 @@ impl Conversation {
     /// Sets what earlier runs have used.
     #[must_use]
     pub fn with_usage(mut self, usage: Vec<TokenUsage>) -> Self {
-        self.usage = Usage::default();
-        self.usage.report(&usage);
-        self.usage.begin_run();
+        self.usage = usage.into();
         self
     }
 

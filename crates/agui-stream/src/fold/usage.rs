@@ -56,3 +56,13 @@ impl Usage {
         }
     }
 }
+
+impl From<Vec<TokenUsage>> for Usage {
+    /// What earlier runs have used.
+    fn from(usage: Vec<TokenUsage>) -> Self {
+        let mut all = Self::default();
+        all.report(&usage);
+        all.begin_run();
+        all
+    }
+}
