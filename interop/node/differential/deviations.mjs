@@ -103,7 +103,7 @@ const UNDO = {
     subscriber: {
       onEvent({ messages }) {
         if (new Set(messages).size === messages.length) return undefined;
-        return { messages: messages.map((message) => structuredClone(message)) };
+        return { messages: [...new Set(messages)] };
       },
     },
   },
