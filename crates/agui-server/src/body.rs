@@ -9,6 +9,7 @@ use std::time::Duration;
 use agui_agent::BoxFuture;
 use agui_wire::{Encoder, WireForm};
 use bytes::Bytes;
+use futures_util::Stream;
 use http_body::{Body, Frame, SizeHint};
 use tokio::time::{Sleep, sleep, timeout};
 
@@ -25,13 +26,16 @@ enum Content {
     /// A text, and what is waited for before the body ends.
     Lingering(Option<Bytes>, BoxFuture<'static, ()>),
     Run(Box<RunBody>),
+    Frames(FramesBody),
 }
 
 impl ResponseBody {
     /// How long the body of a refused request is still read, as long as it comes.
     const LINGER: Duration = Duration::from_secs(30);
 
-    pub(crate) fn whole(text: impl Into<Bytes>) -> Self {
+    /// A body that is ready.
+    #[must_use]
+    pub fn whole(text: impl Into<Bytes>) -> Self {
         Self(Content::Whole(Some(text.into())))
     }
 
@@ -50,6 +54,17 @@ impl ResponseBody {
             }
             other => Self(other),
         }
+    }
+
+    /// Server-sent events as they come, written already, with a comment whenever nothing came for this
+    /// long (T-17); `None` for never. Dropping the body drops the stream.
+    #[must_use]
+    pub fn frames(
+        frames: impl Stream<Item = Bytes> + Send + 'static,
+        keep_alive: Option<Duration>,
+    ) -> Self {
+        let keep_alive = keep_alive.map(KeepAlive::new);
+        Self(Content::Frames(FramesBody { frames: Box::pin(frames), keep_alive }))
     }
 
     /// The events of a run, with a sign of life after this much silence where the form has one.
@@ -79,6 +94,7 @@ impl Body for ResponseBody {
                 }
             },
             Content::Run(run) => ready!(run.poll_chunk(cx)),
+            Content::Frames(frames) => ready!(frames.poll_chunk(cx)),
         };
         Poll::Ready(chunk.map(|chunk| Ok(Frame::data(chunk))))
     }
@@ -92,7 +108,7 @@ impl Body for ResponseBody {
             Content::Whole(text) => {
                 SizeHint::with_exact(text.as_ref().map_or(0, Bytes::len) as u64)
             }
-            Content::Lingering(..) | Content::Run(_) => SizeHint::default(),
+            Content::Lingering(..) | Content::Run(_) | Content::Frames(_) => SizeHint::default(),
         }
     }
 }
@@ -101,7 +117,7 @@ impl std::fmt::Debug for ResponseBody {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match &self.0 {
             Content::Whole(_) | Content::Lingering(..) => "ResponseBody(whole)",
-            Content::Run(_) => "ResponseBody(run)",
+            Content::Run(_) | Content::Frames(_) => "ResponseBody(events)",
         })
     }
 }
@@ -157,6 +173,33 @@ impl RunBody {
         let chunk = Bytes::copy_from_slice(&self.buffer);
         self.buffer.clear();
         chunk
+    }
+}
+
+/// Server-sent events that somebody else writes.
+struct FramesBody {
+    frames: Pin<Box<dyn Stream<Item = Bytes> + Send>>,
+    keep_alive: Option<KeepAlive>,
+}
+
+impl FramesBody {
+    fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        let polled = self.frames.as_mut().poll_next(cx);
+        let Some(keep_alive) = &mut self.keep_alive else {
+            return polled;
+        };
+        if polled.is_pending() {
+            ready!(keep_alive.poll(cx));
+        }
+        keep_alive.running = false;
+        match polled {
+            Poll::Ready(chunk) => Poll::Ready(chunk),
+            Poll::Pending => {
+                let mut comment = Vec::new();
+                Encoder::new(WireForm::Sse).keep_alive(&mut comment);
+                Poll::Ready(Some(comment.into()))
+            }
+        }
     }
 }
 

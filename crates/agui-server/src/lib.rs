@@ -103,9 +103,11 @@ pub use capabilities::CapabilitiesService;
 #[cfg(feature = "openapi")]
 pub use openapi::openapi;
 pub use refusal::Refusal;
+#[doc(hidden)]
+pub use run::sentence;
 #[cfg(feature = "server")]
 pub use server::{PeerAddr, RequestBody, Server, ServerLimits};
-pub use service::AgentService;
+pub use service::{AgentService, stream_run};
 
 /// The programs in the README compile.
 #[cfg(all(doctest, feature = "axum"))]

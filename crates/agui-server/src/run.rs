@@ -286,7 +286,7 @@ fn rule_broken(fault: &Fault) -> Failure {
 /// What whoever started the run is told about an error. What a remote agent answers is passed on
 /// (a client has to learn that its token expired); where that agent is, and what its stream held,
 /// is not.
-fn sentence(error: &AgentError) -> Cow<'static, str> {
+pub fn sentence(error: &AgentError) -> Cow<'static, str> {
     /// How much of a remote agent's refusal is passed on, in characters.
     const MOST: usize = 500;
     match error {

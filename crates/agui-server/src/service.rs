@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use agui_agent::middleware::RequestHeaders;
 use agui_agent::{Agent, BoxError, BoxFuture, CancellationToken, RunContext};
+use agui_types::RunAgentInput;
 use agui_wire::{WireForm, negotiate};
 use http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE, EXPECT, VARY};
 use http::request::Parts;
@@ -237,18 +238,33 @@ impl AgentService {
             Err(refusal) if waits => return Refusal::into_response(refusal),
             Err(refusal) => return refusal.answer(body),
         };
-        let run = GuardedRun::start(&*agent, input, self.context(&head));
         let form = form(&head.headers);
-        let mut response = Response::new(ResponseBody::run(run, form, self.keep_alive));
-        let headers = response.headers_mut();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static(form.media_type()));
-        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, no-transform"));
-        headers.insert(VARY, HeaderValue::from_static("accept"));
-        // Some proxies hold a stream back unless told not to.
-        let buffering = HeaderName::from_static("x-accel-buffering");
-        headers.insert(buffering, HeaderValue::from_static("no"));
+        let mut response = stream_run(&*agent, input, self.context(&head), form, self.keep_alive);
+        response.headers_mut().insert(VARY, HeaderValue::from_static("accept"));
         response
     }
+}
+
+/// Starts a run for an input that was read and judged elsewhere, and answers with its events in this
+/// form, behind the rules like those of an [`AgentService`]; with a comment after this much silence
+/// where the form has comments.
+#[must_use]
+pub fn stream_run(
+    agent: &dyn Agent,
+    input: RunAgentInput,
+    context: RunContext,
+    form: WireForm,
+    keep_alive: Option<Duration>,
+) -> Response<ResponseBody> {
+    let run = GuardedRun::start(agent, input, context);
+    let mut response = Response::new(ResponseBody::run(run, form, keep_alive));
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(form.media_type()));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, no-transform"));
+    // Some proxies hold a stream back unless told not to.
+    let buffering = HeaderName::from_static("x-accel-buffering");
+    headers.insert(buffering, HeaderValue::from_static("no"));
+    response
 }
 
 impl<B> Service<Request<B>> for AgentService

@@ -1,0 +1,174 @@
+//! How a runtime is set up.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use agui_journal::{Conflict, Journal};
+
+use crate::{AgentSource, Anonymous, Authorize, ForwardHeaders, Runtime, Transcriber};
+
+/// How front ends may reach the runtime on its mount.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Transport {
+    /// By path and by envelope.
+    #[default]
+    Both,
+    /// By path only. An envelope is told so.
+    Rest,
+    /// By envelope only.
+    Single,
+}
+
+/// What can be said about a [`Runtime`] before it is made. Everything has a default.
+pub struct RuntimeBuilder {
+    pub(crate) agents: Arc<dyn AgentSource>,
+    pub(crate) journal: Arc<dyn Journal>,
+    pub(crate) authorize: Arc<dyn Authorize>,
+    pub(crate) transcriber: Option<Arc<dyn Transcriber>>,
+    pub(crate) base: String,
+    pub(crate) transport: Transport,
+    pub(crate) headers: ForwardHeaders,
+    pub(crate) conflict: Conflict,
+    pub(crate) deadline: Option<Duration>,
+    pub(crate) lease: Duration,
+    pub(crate) keep_alive: Option<Duration>,
+    pub(crate) body_limit: usize,
+    pub(crate) most_runs: usize,
+    pub(crate) most_viewers: usize,
+    pub(crate) debug: bool,
+}
+
+impl RuntimeBuilder {
+    pub(crate) fn new(agents: impl AgentSource, journal: Arc<dyn Journal>) -> Self {
+        Self {
+            agents: Arc::new(agents),
+            journal,
+            authorize: Arc::new(Anonymous),
+            transcriber: None,
+            base: "/api/copilotkit".into(),
+            transport: Transport::default(),
+            headers: ForwardHeaders::new(),
+            conflict: Conflict::Refuse,
+            deadline: None,
+            lease: Duration::from_secs(30),
+            keep_alive: Some(Duration::from_secs(15)),
+            body_limit: 10 * 1024 * 1024,
+            most_runs: 10_000,
+            most_viewers: 20_000,
+            debug: false,
+        }
+    }
+
+    /// Who may do what. Default: [`Anonymous`], who chats but neither lists nor deletes.
+    #[must_use]
+    pub fn authorize(mut self, authorize: impl Authorize) -> Self {
+        self.authorize = Arc::new(authorize);
+        self
+    }
+
+    /// What turns audio into text. Default: nothing does, and front ends are told so.
+    #[must_use]
+    pub fn transcriber(mut self, transcriber: impl Transcriber) -> Self {
+        self.transcriber = Some(Arc::new(transcriber));
+        self
+    }
+
+    /// Where the routes are. A slash at its end and the lack of one at its beginning do not matter;
+    /// `/` strips nothing. Default: `/api/copilotkit`.
+    #[must_use]
+    pub fn base_path(mut self, path: &str) -> Self {
+        let path = path.trim_matches('/');
+        self.base = if path.is_empty() { String::new() } else { format!("/{path}") };
+        self
+    }
+
+    /// By path, by envelope, or both. Default: both.
+    #[must_use]
+    pub fn transport(mut self, transport: Transport) -> Self {
+        self.transport = transport;
+        self
+    }
+
+    /// Which headers of a request its agent gets. Default: `Authorization` and `X-…`, without what
+    /// platforms add.
+    #[must_use]
+    pub fn headers(mut self, policy: ForwardHeaders) -> Self {
+        self.headers = policy;
+        self
+    }
+
+    /// What happens to a run on a thread that has one: it is refused with 409, or takes the place of
+    /// the other, which is cancelled. Default: refused.
+    #[must_use]
+    pub fn conflict(mut self, conflict: Conflict) -> Self {
+        self.conflict = conflict;
+        self
+    }
+
+    /// How long a run may take before it is ended as failed. Default: as long as it likes.
+    #[must_use]
+    pub fn deadline(mut self, deadline: impl Into<Option<Duration>>) -> Self {
+        self.deadline = deadline.into();
+        self
+    }
+
+    /// For how long a run outlives the process that runs it: after this, it counts as abandoned and
+    /// is ended as failed. Default: 30 seconds; at least one.
+    #[must_use]
+    pub fn lease(mut self, lease: Duration) -> Self {
+        self.lease = lease.max(Duration::from_secs(1));
+        self
+    }
+
+    /// Sends a comment whenever nothing was sent for this long, so that nothing on the way takes the
+    /// connection for dead (T-17). Default: 15 seconds. `None` or zero: never.
+    #[must_use]
+    pub fn keep_alive(mut self, silence: impl Into<Option<Duration>>) -> Self {
+        self.keep_alive = silence.into().filter(|silence| !silence.is_zero());
+        self
+    }
+
+    /// Refuses request bodies of more bytes than this. Default: 10 MiB.
+    #[must_use]
+    pub fn body_limit(mut self, bytes: usize) -> Self {
+        self.body_limit = bytes;
+        self
+    }
+
+    /// How many runs may go on at once; one more is refused with 503. Default: 10,000.
+    #[must_use]
+    pub fn most_runs(mut self, runs: usize) -> Self {
+        self.most_runs = runs;
+        self
+    }
+
+    /// How many may watch at once, those counted who started the run they watch; one more is refused
+    /// with 503. Default: 20,000.
+    #[must_use]
+    pub fn most_viewers(mut self, viewers: usize) -> Self {
+        self.most_viewers = viewers;
+        self
+    }
+
+    /// Whether `/cpk-debug-events` shows every event of every run to whoever may ask. Default: no.
+    #[must_use]
+    pub fn debug_events(mut self, shown: bool) -> Self {
+        self.debug = shown;
+        self
+    }
+
+    /// The runtime.
+    #[must_use]
+    pub fn build(self) -> Runtime {
+        Runtime::new(self)
+    }
+}
+
+impl std::fmt::Debug for RuntimeBuilder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RuntimeBuilder")
+            .field("base", &self.base)
+            .field("transport", &self.transport)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,157 @@
+//! The runtime itself: what all its requests share.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use agui_agent::middleware::AgentHeaders;
+use agui_agent::{CancellationToken, RunContext};
+use agui_journal::{Begun, Journal, JournalError, NewRun, Tenant};
+use agui_types::RunAgentInput;
+use http::HeaderMap;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio_util::task::TaskTracker;
+
+use crate::agents::Hosted;
+use crate::builder::RuntimeBuilder;
+use crate::debug::DebugFeed;
+use crate::run::Job;
+use crate::{AgentSource, Principal, RuntimeService};
+
+/// Many agents, their threads, and whoever looks at them. Cheap to clone: all clones are one.
+#[derive(Clone)]
+pub struct Runtime(pub(crate) Arc<Shared>);
+
+pub(crate) struct Shared {
+    pub(crate) settings: RuntimeBuilder,
+    pub(crate) debug: DebugFeed,
+    /// The runs that go on in this process.
+    runs: TaskTracker,
+    /// Cancelled when the runtime is to end.
+    closing: CancellationToken,
+    run_slots: Arc<Semaphore>,
+    viewer_slots: Arc<Semaphore>,
+}
+
+/// Why a run does not begin.
+#[derive(Debug)]
+pub(crate) enum NotBegun {
+    /// Too many go on.
+    Full,
+    /// The journal says no.
+    Journal(JournalError),
+}
+
+impl Runtime {
+    /// A runtime with these agents whose runs are kept in this journal.
+    #[must_use]
+    pub fn builder(agents: impl AgentSource, journal: Arc<dyn Journal>) -> RuntimeBuilder {
+        RuntimeBuilder::new(agents, journal)
+    }
+
+    pub(crate) fn new(settings: RuntimeBuilder) -> Self {
+        let slots = |most: usize| Arc::new(Semaphore::new(most.min(Semaphore::MAX_PERMITS)));
+        Self(Arc::new(Shared {
+            debug: DebugFeed::new(),
+            runs: TaskTracker::new(),
+            closing: CancellationToken::new(),
+            run_slots: slots(settings.most_runs),
+            viewer_slots: slots(settings.most_viewers),
+            settings,
+        }))
+    }
+
+    /// The routes, as a tower service.
+    #[must_use]
+    pub fn service(&self) -> RuntimeService {
+        RuntimeService(self.clone())
+    }
+
+    /// The run log.
+    #[must_use]
+    pub fn journal(&self) -> &Arc<dyn Journal> {
+        &self.0.settings.journal
+    }
+
+    /// Ends the runs of processes that are gone: at once, and then as often as leases can lapse,
+    /// until the runtime [ends](Self::shutdown). To be spawned, where the journal is shared or
+    /// outlives its process.
+    pub async fn recover(self) {
+        let every = self.0.settings.lease.min(Duration::from_secs(10));
+        loop {
+            match self.journal().recover().await {
+                Ok(ended) => {
+                    for run in ended {
+                        tracing::warn!(thread = %run.thread.thread, run = %run.run, "an abandoned run was ended");
+                    }
+                }
+                Err(error) => tracing::error!(%error, "abandoned runs cannot be looked for"),
+            }
+            tokio::select! {
+                () = tokio::time::sleep(every) => {}
+                () = self.0.closing.cancelled() => return,
+            }
+        }
+    }
+
+    /// Ends the runs that go on here as cancelled, and waits until the log says so. Runs that would
+    /// begin afterwards are refused.
+    pub async fn shutdown(&self) {
+        self.0.run_slots.close();
+        self.0.closing.cancel();
+        self.0.runs.close();
+        self.0.runs.wait().await;
+    }
+
+    /// Starts a run that belongs to the journal from now on, and gives where its events are.
+    pub(crate) async fn start(
+        &self,
+        principal: &Principal,
+        agent_id: &str,
+        hosted: &Hosted,
+        input: RunAgentInput,
+        headers: &HeaderMap,
+    ) -> Result<Begun, NotBegun> {
+        let shared = &self.0;
+        let slot = Arc::clone(&shared.run_slots).try_acquire_owned().map_err(|_| NotBegun::Full)?;
+        let settings = &shared.settings;
+        let mut new = NewRun::new(Tenant::new(&*principal.tenant), agent_id, input.clone())
+            .lease(settings.lease)
+            .conflict(settings.conflict);
+        new.owner = principal.name.clone();
+        let begun = settings.journal.begin(new).await.map_err(NotBegun::Journal)?;
+        let context = RunContext::new()
+            .with_cancel(CancellationToken::new())
+            .with_extension(AgentHeaders(settings.headers.choose(headers)));
+        let job = Job {
+            journal: Arc::clone(&settings.journal),
+            lease: begun.lease.clone(),
+            lease_for: settings.lease,
+            agent_id: agent_id.to_owned(),
+            agent: Arc::clone(hosted.agent()),
+            input,
+            context,
+            deadline: settings.deadline,
+            closing: shared.closing.clone(),
+            debug: shared.debug.clone(),
+        };
+        shared.runs.spawn(async move {
+            job.run().await;
+            drop(slot);
+        });
+        Ok(begun)
+    }
+
+    /// A place for one more viewer; `None` where there are too many.
+    pub(crate) fn viewer_slot(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.0.viewer_slots).try_acquire_owned().ok()
+    }
+}
+
+impl std::fmt::Debug for Runtime {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Runtime")
+            .field("settings", &self.0.settings)
+            .field("runs", &self.0.runs.len())
+            .finish_non_exhaustive()
+    }
+}
