@@ -31,7 +31,7 @@ export function builtBinary(name, variable, packageFlag) {
 
 /** Starts `agui serve` on a port of the system's choice. */
 export function startAgui() {
-  return startServer(aguiBinary(), ["serve", "--listen", "127.0.0.1:0"]);
+  return startServer(aguiBinary(), ["serve", "--listen", "127.0.0.1:0", "--journal", "memory:"]);
 }
 
 /** The two peers of `scenarios.json`, by the name that `only` uses there. */

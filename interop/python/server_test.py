@@ -38,7 +38,7 @@ class DemoAgent(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.server = subprocess.Popen(
-            [binary(), "serve", "--listen", "127.0.0.1:0"],
+            [binary(), "serve", "--listen", "127.0.0.1:0", "--journal", "memory:"],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use agui_agent::WireForm;
+use agui_runtime::Agents;
 use agui_server::ServerLimits;
 use agui_stream::PeerVersion;
 use clap::{
@@ -73,7 +74,10 @@ pub(crate) enum Command {
     Run(RunArgs),
 }
 
-/// Serve the demo agent, and a web page to talk to it
+/// Serve agents: the demo agent, a web page to talk to it, and a CopilotKit runtime
+///
+/// Front ends made with CopilotKit use runtimeUrl=\"http://127.0.0.1:4100/api/copilotkit\". Their
+/// threads are kept in the run log: a page that is loaded again goes on where it was.
 #[derive(Debug, Args)]
 #[command(
     after_help = "SIGINT or SIGTERM cancels the runs that are going on and ends the server once \
@@ -84,6 +88,18 @@ pub(crate) struct ServeArgs {
     #[arg(long, env = LISTEN, default_value = "127.0.0.1:4100", value_name = "ADDR:PORT")]
     #[arg(value_parser = address)]
     pub(crate) listen: SocketAddr,
+
+    /// An agent behind a URL, to be served beside the demo agent under this name. The first one is
+    /// the default agent of the CopilotKit runtime, which otherwise is the demo agent. Can be
+    /// repeated
+    #[arg(long = "agent", value_name = "NAME=URL", value_parser = named_url)]
+    pub(crate) agents: Vec<(String, String)>,
+
+    /// Where the threads of the CopilotKit runtime are kept: an SQLite file, or `memory:` for as long
+    /// as the program runs [default: agui.sqlite in the working directory; memory where that cannot be
+    /// used, with a warning]
+    #[arg(long, env = "AGUI_JOURNAL", value_name = "FILE")]
+    pub(crate) journal: Option<PathBuf>,
 
     /// A web origin that may call the agents from a browser, such as `https://app.example`; pages
     /// served from this machine (localhost, 127.0.0.1, `[::1]`) always may. Can be repeated
@@ -219,6 +235,20 @@ fn address(text: &str) -> Result<SocketAddr, String> {
 fn seconds(text: &str) -> Result<Duration, String> {
     let seconds = text.parse::<f64>().ok().and_then(|it| Duration::try_from_secs_f64(it).ok());
     seconds.ok_or_else(|| "expected a number of seconds such as 15 or 0.5".into())
+}
+
+/// A name, and the URL of the agent that has it.
+fn named_url(text: &str) -> Result<(String, String), String> {
+    const EXAMPLE: &str = "expected a name and a URL, such as weather=http://127.0.0.1:8000/agent";
+    let (name, url) = text.split_once('=').ok_or(EXAMPLE)?;
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    if name.is_empty() || name.len() > 64 || !name.chars().all(plain) || name.starts_with('.') {
+        return Err(format!("a name has up to 64 letters, digits, -, _ and .; {EXAMPLE}"));
+    }
+    if matches!(name, "demo" | Agents::DEFAULT) {
+        return Err(format!("{name} is taken: the first agent given here is the default one"));
+    }
+    Ok((name.into(), url.into()))
 }
 
 #[cfg(test)]

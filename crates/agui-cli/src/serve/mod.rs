@@ -1,6 +1,8 @@
-//! `agui serve`: the demo agent over HTTP, and a page to talk to it.
+//! `agui serve`: agents over HTTP, a page to talk to the demo agent, and a CopilotKit runtime.
 
+mod agents;
 mod host;
+mod log;
 mod origin;
 mod page;
 mod routes;
@@ -8,14 +10,19 @@ mod routes;
 use std::io::{self, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
 
 use agui_agent::CancellationToken;
+use agui_journal::Journal;
+use agui_runtime::{Agents, Runtime, SingleUser};
 use agui_server::{Server, ServerLimits};
 use tokio::net::TcpListener;
 
 use crate::args::ServeArgs;
 use crate::failure::Failure;
 use crate::signals::Signals;
+use agents::Served;
 use host::Hosts;
 use origin::Origins;
 
@@ -25,16 +32,22 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<ExitCode, Failure> {
     let hosts = Hosts::new(args.listen.ip(), &args.allow_host)?;
     let mut limits = ServerLimits::default();
     limits.connections = within_open_files(args.max_connections);
-    let runtime = tokio::runtime::Runtime::new()
+    let agents = agents::served(&args.agents)?;
+    let threads = tokio::runtime::Runtime::new()
         .map_err(|error| Failure::new("the program's threads cannot be started").because(error))?;
-    runtime.block_on(async {
+    threads.block_on(async {
+        let log = log::open(args.journal.as_deref()).await?;
         let listener = listen(args.listen).await?;
         let address = listener
             .local_addr()
             .map_err(|error| Failure::new("the listening address is unknown").because(error))?;
         let shutdown = CancellationToken::new();
         let mut signals = Signals::new().map_err(Failure::no_signals)?;
-        let app = routes::router(hosts, origins, args.keep_alive, shutdown.clone());
+        let runtime = runtime(&agents, Arc::clone(&log), address.ip(), args.keep_alive)?;
+        tokio::spawn(runtime.clone().recover());
+        let ended = tokio::spawn(end_with(runtime.clone(), shutdown.clone()));
+        let routes = routes::Routes { agents, runtime, hosts, origins };
+        let app = routes::router(routes, args.keep_alive, &shutdown);
         announce(address);
 
         let server = Server::new(listener).limits(limits).shutdown_with(shutdown.clone());
@@ -43,11 +56,40 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<ExitCode, Failure> {
                 if cut_off > 0 {
                     tracing::warn!(cut_off, "some clients did not take the end of their answers");
                 }
+                // The log is closed behind the last event of the last run.
+                let _ = ended.await;
                 Ok(ExitCode::SUCCESS)
             }
             code = stop(&mut signals, &shutdown) => Ok(code.into()),
         }
     })
+}
+
+/// The runtime behind the CopilotKit routes. On a loopback address one person uses it, who may do
+/// everything; elsewhere nobody may list, read or delete what others said.
+fn runtime(
+    agents: &[Served],
+    log: Arc<dyn Journal>,
+    listen: IpAddr,
+    keep_alive: Duration,
+) -> Result<Runtime, Failure> {
+    let mut hosted = Agents::new();
+    let default = agents.iter().find(|agent| agent.id != agents::DEMO).or(agents.first());
+    let named = agents.iter().map(|agent| (agent.id.as_str(), agent));
+    for (id, served) in default.map(|agent| (Agents::DEFAULT, agent)).into_iter().chain(named) {
+        hosted
+            .add(id, Arc::clone(&served.agent))
+            .map_err(|error| Failure::new(error.to_string()))?
+            .describe(served.description.clone());
+    }
+    let builder = Runtime::builder(hosted, log).keep_alive(keep_alive);
+    Ok(if listen.is_loopback() { builder.authorize(SingleUser) } else { builder }.build())
+}
+
+/// Ends the runs of the runtime when everything is to end.
+async fn end_with(runtime: Runtime, shutdown: CancellationToken) {
+    shutdown.cancelled().await;
+    runtime.shutdown().await;
 }
 
 /// Waits for a signal and has everything end; another signal gives the code to exit with at once.
@@ -107,8 +149,10 @@ fn announce(address: SocketAddr) {
         "listening on http://{address}\n\
          \x20 page   {url}/\n\
          \x20 agent  {url}{demo}\n\
-         \x20 docs   agui run {url}{demo} help\n",
+         \x20 docs   agui run {url}{demo} help\n\
+         \x20 CopilotKit runtimeUrl {url}{copilotkit}\n",
         demo = routes::DEMO,
+        copilotkit = routes::COPILOTKIT,
     );
     let _ = io::stderr().write_all(text.as_bytes());
 }

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use agui_agent::{Agent, CancellationToken};
+use agui_agent::CancellationToken;
+use agui_runtime::Runtime;
 use agui_server::{AgentService, Refusal};
 use agui_types::AgentCapabilities;
 use axum::Router;
@@ -14,39 +15,54 @@ use axum::http::{HeaderValue, Method, StatusCode, Uri};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get};
+use futures_util::future::join_all;
 use serde::Serialize;
 use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
 
+use super::agents::Served;
 use super::host::{self, Hosts};
 use super::origin::Origins;
 use super::page::page;
-use crate::demo;
 
 /// Where the demo agent is.
 pub(super) const DEMO: &str = "/agents/demo";
+
+/// Where the CopilotKit runtime is.
+pub(super) const COPILOTKIT: &str = "/api/copilotkit";
+
+/// What is served, and to whom.
+pub(super) struct Routes {
+    pub(super) agents: Vec<Served>,
+    pub(super) runtime: Runtime,
+    pub(super) hosts: Hosts,
+    pub(super) origins: Origins,
+}
 
 /// How long a browser may remember what it was allowed.
 const PREFLIGHT: Duration = Duration::from_secs(600);
 
 /// Everything that is served. Once `shutdown` is cancelled, so are the runs.
-pub(super) fn router(
-    hosts: Hosts,
-    origins: Origins,
-    keep_alive: Duration,
-    shutdown: CancellationToken,
-) -> Router {
-    let demo = Arc::new(demo::agent());
-    let pages = origins.clone();
-    let service = AgentService::new(Arc::clone(&demo))
-        .keep_alive(keep_alive)
-        .websocket(move |origin| pages.allow(origin))
-        .cancel_with(shutdown);
-    Router::new()
+pub(super) fn router(routes: Routes, keep_alive: Duration, shutdown: &CancellationToken) -> Router {
+    let Routes { agents: served, runtime, hosts, origins } = routes;
+    let mut router = Router::new();
+    for Served { id, agent, .. } in &served {
+        let pages = origins.clone();
+        let service = AgentService::new(Arc::clone(agent))
+            .keep_alive(keep_alive)
+            .websocket(move |origin| pages.allow(origin))
+            .cancel_with(shutdown.clone());
+        router = router
+            .route_service(&format!("/agents/{id}/capabilities"), service.capabilities())
+            .route_service(&format!("/agents/{id}"), service);
+    }
+    for path in ["", "/", "/{*rest}"] {
+        router = router.route_service(&format!("{COPILOTKIT}{path}"), runtime.service());
+    }
+    let served = Arc::new(served);
+    router
         .route("/", get(page))
         .route("/health", get(async || as_json(&BTreeMap::from([("status", "ok")]))))
-        .route("/agents", get(move || agents(Arc::clone(&demo))))
-        .route_service("/agents/demo/capabilities", service.capabilities())
-        .route_service(DEMO, service)
+        .route("/agents", get(move || agents(Arc::clone(&served))))
         .route("/agents/{agent}", any(unknown_agent))
         .route("/agents/{agent}/capabilities", any(unknown_agent))
         .fallback(nothing_here)
@@ -57,15 +73,19 @@ pub(super) fn router(
 }
 
 /// `GET /agents`: who is there, and what they declare.
-async fn agents(demo: Arc<impl Agent>) -> impl IntoResponse {
+async fn agents(served: Arc<Vec<Served>>) -> impl IntoResponse {
     #[derive(Serialize)]
     struct Listed {
-        id: &'static str,
-        path: &'static str,
+        id: String,
+        path: String,
         capabilities: Option<AgentCapabilities>,
     }
-    let demo = Listed { id: "demo", path: DEMO, capabilities: demo.capabilities().await };
-    as_json(&BTreeMap::from([("agents", [demo])]))
+    let listed = served.iter().map(async |Served { id, agent, .. }| Listed {
+        id: id.clone(),
+        path: format!("/agents/{id}"),
+        capabilities: agent.capabilities().await,
+    });
+    as_json(&BTreeMap::from([("agents", join_all(listed).await)]))
 }
 
 fn as_json<T: Serialize>(value: &T) -> impl IntoResponse + use<T> {
@@ -98,7 +118,7 @@ fn cors(origins: Origins) -> CorsLayer {
     let allowed = AllowOrigin::predicate(move |origin: &HeaderValue, _| origins.allow(origin));
     CorsLayer::new()
         .allow_origin(allowed)
-        .allow_methods([Method::GET, Method::POST])
+        .allow_methods([Method::GET, Method::POST, Method::PATCH, Method::DELETE])
         .allow_headers(AllowHeaders::mirror_request())
         .max_age(PREFLIGHT)
 }

@@ -17,6 +17,8 @@ use serde_json::Value;
 pub(crate) fn agui(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_agui"));
     command.args(args).env_remove("AGUI_LOG").env_remove("AGUI_LISTEN").env_remove("NO_COLOR");
+    // No files in the source tree, and none that two servers would share.
+    command.env("AGUI_JOURNAL", "memory:");
     // Loopback is reached directly.
     for proxy in ["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"] {
         command.env_remove(proxy);
@@ -103,14 +105,19 @@ pub(crate) struct Server {
 
 impl Server {
     pub(crate) fn start(args: &[&str]) -> Self {
-        Self::of(agui(&[&["serve", "--listen", "127.0.0.1:0"], args].concat()))
+        Self::start_on("127.0.0.1:0", args)
+    }
+
+    /// The same on another address.
+    pub(crate) fn start_on(address: &str, args: &[&str]) -> Self {
+        Self::of(agui(&[&["serve", "--listen", address], args].concat()))
     }
 
     /// Has a shell script, whose arguments are the command, start it.
     pub(crate) fn start_with(script: &str, args: &[&str]) -> Self {
         let command = [env!("CARGO_BIN_EXE_agui"), "serve", "--listen", "127.0.0.1:0"];
         let mut shell = Command::new("sh");
-        shell.args(["-c", script, "sh"]).args(command).args(args);
+        shell.env("AGUI_JOURNAL", "memory:").args(["-c", script, "sh"]).args(command).args(args);
         shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         Self::of(shell)
     }

@@ -1,0 +1,124 @@
+//! `agui serve` as a runtime: threads in a file, a process that is killed, agents behind URLs.
+
+mod support;
+
+use serde_json::{Value, json};
+
+use support::{Server, agui, finish, fresh_path};
+
+const BASE: &str = "/api/copilotkit";
+
+fn post(server: &Server, path: &str, body: &Value) -> (String, String) {
+    let head = format!("POST {BASE}{path} HTTP/1.1\r\ncontent-type: application/json");
+    server.request(&head, &body.to_string())
+}
+
+fn input(thread: &str, run: &str, said: &str) -> Value {
+    let message = json!({"id": format!("message-{run}"), "role": "user", "content": said});
+    json!({"threadId": thread, "runId": run, "messages": [message], "tools": [], "context": []})
+}
+
+/// The events of a body of server-sent events, chunked or not.
+fn events(body: &str) -> Vec<Value> {
+    let data = body.lines().filter_map(|line| line.strip_prefix("data: "));
+    data.map(|data| serde_json::from_str(data).unwrap()).collect()
+}
+
+fn types(events: &[Value]) -> Vec<&str> {
+    events.iter().map(|event| event["type"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn a_thread_outlives_a_process_that_is_killed() {
+    let log = fresh_path("threads.sqlite");
+    let log = log.to_str().unwrap();
+    let mut server = Server::start(&["--journal", log]);
+    let (_, body) = post(&server, "/agent/default/run", &input("t", "r1", "hello"));
+    let first = events(&body);
+    assert_eq!(types(&first).last(), Some(&"RUN_FINISHED"));
+
+    // A run that goes on while the process is killed.
+    let client = std::net::TcpStream::connect(&server.address).unwrap();
+    let body = input("t", "r2", "slow 300").to_string();
+    let head = format!(
+        "POST {BASE}/agent/default/run HTTP/1.1\r\nhost: {}\r\ncontent-type: application/json\r\n\
+         content-length: {}\r\n\r\n{body}",
+        server.address,
+        body.len()
+    );
+    let mut seen = String::new();
+    {
+        use std::io::{Read, Write};
+        let mut client = client;
+        client.write_all(head.as_bytes()).unwrap();
+        let mut buffer = [0; 4096];
+        while seen.matches("TEXT_MESSAGE_CONTENT").count() < 3 {
+            let read = client.read(&mut buffer).unwrap();
+            seen.push_str(std::str::from_utf8(&buffer[..read]).unwrap());
+        }
+        server.child.kill().unwrap();
+        server.child.wait().unwrap();
+    }
+    drop(server);
+
+    let server = Server::start(&["--journal", log]);
+    let (_, body) = post(&server, "/agent/default/connect", &input("t", "x", "ignored"));
+    let replayed = events(&body);
+    assert_eq!(replayed[..first.len()], first, "what was shown is there");
+    for shown in events(&seen).iter().filter(|event| event["type"] != "RUN_STARTED") {
+        assert!(replayed.contains(shown), "{shown}");
+    }
+    let last = replayed.last().unwrap();
+    assert_eq!((&last["type"], &last["code"]), (&json!("RUN_ERROR"), &json!("LEASE_LAPSED")));
+
+    // The thread is usable at once, and what failed does not stop a replay.
+    let (_, body) = post(&server, "/agent/default/run", &input("t", "r3", "hello"));
+    assert_eq!(types(&events(&body)).last(), Some(&"RUN_FINISHED"));
+    let (_, body) = post(&server, "/agent/default/connect", &input("t", "y", "ignored"));
+    let replayed = events(&body);
+    assert_eq!(types(&replayed).iter().filter(|it| **it == "RUN_FINISHED").count(), 3);
+    assert!(!types(&replayed).contains(&"RUN_ERROR"));
+}
+
+#[test]
+fn agents_behind_urls_are_served_and_the_first_is_the_default() {
+    let remote = Server::start(&[]);
+    let named = format!("echo={}", remote.demo);
+    let server = Server::start(&["--agent", &named]);
+    let (_, info) = server.request(&format!("GET {BASE}/info HTTP/1.1"), "");
+    let info: Value = serde_json::from_str(&info).unwrap();
+    let agents: Vec<&String> = info["agents"].as_object().unwrap().keys().collect();
+    assert_eq!(agents, ["default", "demo", "echo"]);
+    let description = info["agents"]["default"]["description"].as_str().unwrap();
+    assert!(description.contains(&remote.address), "{description}");
+    let (_, body) = post(&server, "/agent/echo/run", &input("t", "r1", "hello"));
+    assert_eq!(types(&events(&body)).last(), Some(&"RUN_FINISHED"));
+
+    let (head, _) = server.request("GET /agents/echo HTTP/1.1", "");
+    assert!(head.starts_with("http/1.1 405"), "{head}");
+    for wrong in [
+        "echo",
+        "=http://127.0.0.1:1/",
+        "a/b=http://127.0.0.1:1/",
+        "demo=http://127.0.0.1:1/",
+        "a=ftp://x",
+    ] {
+        let ran =
+            finish(agui(&["serve", "--listen", "127.0.0.1:0", "--agent", wrong]).spawn().unwrap());
+        assert_eq!(ran.code, 2, "{wrong}: {}", ran.stderr);
+    }
+}
+
+#[test]
+fn elsewhere_than_on_this_machine_nobody_lists_or_deletes() {
+    let mut server = Server::start_on("0.0.0.0:0", &[]);
+    server.address = server.address.replace("0.0.0.0", "127.0.0.1");
+    for (method, path) in
+        [("GET", "/threads"), ("DELETE", "/threads/t"), ("POST", "/threads/clear")]
+    {
+        let (head, _) = server.request(&format!("{method} {BASE}{path} HTTP/1.1"), "");
+        assert!(head.starts_with("http/1.1 403"), "{method} {path}: {head}");
+    }
+    let (head, _) = post(&server, "/agent/default/run", &input("t", "r1", "hello"));
+    assert!(head.starts_with("http/1.1 200"), "{head}");
+}
