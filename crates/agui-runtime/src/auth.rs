@@ -1,9 +1,9 @@
 //! Who may do what.
 
 use agui_agent::BoxFuture;
-use agui_server::Refusal;
+use agui_server::{Refusal, bearer, codes};
+use http::StatusCode;
 use http::request::Parts;
-use http::{HeaderMap, StatusCode, header};
 use subtle::ConstantTimeEq;
 
 use crate::Operation;
@@ -103,7 +103,7 @@ impl Authorize for Anonymous {
         );
         let refused = || {
             let message = "this is only for those who are known here";
-            Err(Refusal::new(StatusCode::FORBIDDEN, "FORBIDDEN", message)
+            Err(Refusal::new(StatusCode::FORBIDDEN, codes::FORBIDDEN, message)
                 .hint("the operator can configure tokens, or single-user mode"))
         };
         Box::pin(std::future::ready(if open { Ok(()) } else { refused() }))
@@ -137,7 +137,7 @@ impl BearerTokens {
 
 impl Authorize for BearerTokens {
     fn authenticate<'a>(&'a self, head: &'a Parts) -> BoxFuture<'a, Result<Principal, Refusal>> {
-        let brought = bearer(&head.headers);
+        let brought = bearer(head);
         // All of them are looked at: how long it takes says nothing about which is close.
         let mut found = None;
         for (token, principal) in &self.0 {
@@ -152,7 +152,7 @@ impl Authorize for BearerTokens {
                 Some(_) => "the token is not one of ours",
                 None => "a token is needed",
             };
-            Refusal::new(StatusCode::UNAUTHORIZED, "UNAUTHORIZED", message)
+            Refusal::new(StatusCode::UNAUTHORIZED, codes::UNAUTHORIZED, message)
                 .hint("send it as Authorization: Bearer …")
         });
         Box::pin(std::future::ready(judged))
@@ -165,13 +165,6 @@ impl std::fmt::Debug for BearerTokens {
     }
 }
 
-/// The token of `Authorization: Bearer …`, the scheme in any letter case.
-fn bearer(headers: &HeaderMap) -> Option<&str> {
-    let value = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
-    let (scheme, token) = value.split_once(' ')?;
-    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
-}
-
 #[cfg(test)]
 mod tests {
     use http::Request;
@@ -181,7 +174,7 @@ mod tests {
     async fn ask(tokens: &BearerTokens, authorization: Option<&str>) -> Result<Principal, Refusal> {
         let mut request = Request::new(());
         if let Some(value) = authorization {
-            request.headers_mut().insert(header::AUTHORIZATION, value.parse().unwrap());
+            request.headers_mut().insert(http::header::AUTHORIZATION, value.parse().unwrap());
         }
         tokens.authenticate(&request.into_parts().0).await
     }

@@ -33,7 +33,7 @@ pub struct ForwardHeaders {
 }
 
 /// What proxies and platforms add, which is no business of an agent's.
-const PLATFORM: [&str; 12] = [
+const PLATFORM: [&str; 11] = [
     "x-forwarded-for",
     "x-forwarded-proto",
     "x-forwarded-host",
@@ -45,7 +45,6 @@ const PLATFORM: [&str; 12] = [
     "x-cache",
     "x-served-by",
     "x-request-id",
-    "x-copilotcloud-public-api-key",
 ];
 
 /// The same by how they begin.

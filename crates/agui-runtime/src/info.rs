@@ -1,10 +1,9 @@
 //! `/info`: what is here.
 
-use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
+use agui_server::caught;
 use agui_types::AgentCapabilities;
-use futures_util::FutureExt;
 use futures_util::future::join_all;
 use indexmap::IndexMap;
 use serde::Serialize;
@@ -102,12 +101,13 @@ impl<'a> Info<'a> {
 
 impl<'a> AgentInfo<'a> {
     async fn of(id: &'a str, hosted: &'a Hosted) -> Self {
-        let probe = AssertUnwindSafe(async { hosted.agent.capabilities().await }).catch_unwind();
+        let probe = caught(async { hosted.agent.capabilities().await });
         let capabilities = match timeout(PROBE, probe).await {
             Ok(Ok(capabilities)) => capabilities,
-            Ok(Err(_)) => {
+            Ok(Err(panic)) => {
                 tracing::error!(
                     agent = id,
+                    panic,
                     "the agent panicked while it declared its capabilities"
                 );
                 None

@@ -1,8 +1,6 @@
 //! From a request to its answer.
 
 use std::convert::Infallible;
-use std::fmt;
-use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -10,14 +8,13 @@ use std::task::{Context, Poll};
 use agui_agent::middleware::AgentHeaders;
 use agui_agent::{BoxError, BoxFuture, RunContext};
 use agui_journal::{Cursor, JournalError, StopOutcome, Tenant, ThreadKey, Until};
-use agui_server::{Refusal, ResponseBody, stream_run};
-use agui_stream::accept_input;
+use agui_server::{Refusal, ResponseBody, caught, judge_input, stream_run};
 use agui_types::json::read_string;
-use agui_types::{FromJson, JsonObject, RunAgentInput, RunId, ThreadId};
+use agui_types::{JsonObject, RunAgentInput, RunId, ThreadId};
 use agui_wire::WireForm;
 use bytes::Bytes;
-use futures_util::{FutureExt, Stream};
-use http::header::{CACHE_CONTROL, CONNECTION, CONTENT_TYPE, ORIGIN};
+use futures_util::Stream;
+use http::header::{CACHE_CONTROL, CONNECTION, CONTENT_TYPE, ORIGIN, WWW_AUTHENTICATE};
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Version};
 use http_body::Body;
@@ -68,9 +65,9 @@ where
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let service = self.clone();
         Box::pin(async move {
-            let answer = AssertUnwindSafe(service.answer(request)).catch_unwind().await;
-            Ok(answer.unwrap_or_else(|_| {
-                tracing::error!("answering a request panicked");
+            let answer = caught(service.answer(request)).await;
+            Ok(answer.unwrap_or_else(|panic| {
+                tracing::error!(panic, "answering a request panicked");
                 answer::internal()
             }))
         })
@@ -130,7 +127,6 @@ impl RuntimeService {
         let settings = &self.0.0.settings;
         let agents = match settings.agents.agents(head, principal).await {
             Ok(agents) => agents,
-            Err(refusal) if operation == Operation::Info => return info_failed(&refusal),
             Err(refusal) => return refused(&refusal),
         };
         // Who asks for an agent that is not there learns so, whatever else is wrong.
@@ -141,11 +137,11 @@ impl RuntimeService {
         };
         let input = match operation {
             Operation::Run { .. } | Operation::Connect { .. } | Operation::Suggest { .. } => {
-                match read_input(&body) {
+                match judge_input(&body) {
                     Ok(input) => Some(input),
-                    Err(details) => {
+                    Err(refusal) => {
                         return Problem::new("Invalid request body")
-                            .details(&details)
+                            .details(&refusal.to_string())
                             .with(StatusCode::BAD_REQUEST);
                     }
                 }
@@ -503,19 +499,6 @@ fn foreign() -> Answer {
     Problem::new("Unsupported media type").message(message).with(StatusCode::UNSUPPORTED_MEDIA_TYPE)
 }
 
-fn read_input(body: &[u8]) -> Result<RunAgentInput, String> {
-    let text = std::str::from_utf8(body)
-        .map_err(|error| format!("the body is not UTF-8 at byte {}", error.valid_up_to()))?;
-    let reading = RunAgentInput::from_json_tolerant(text).map_err(|error| error.to_string())?;
-    let mut warnings = Vec::new();
-    let input = accept_input(reading, &mut warnings)
-        .map_err(|fault| format!("{}: {}", fault.path, fault.message))?;
-    for warning in warnings.iter().take(20) {
-        tracing::warn!(rule = warning.rule, path = warning.path, "{}", warning.message);
-    }
-    Ok(input)
-}
-
 /// Where a viewer wants to read on: `Last-Event-ID`, or the body's `lastSeenEventId`. What is no
 /// position is none of ours.
 fn position(headers: &HeaderMap, body: &[u8]) -> Cursor {
@@ -575,20 +558,10 @@ fn too_many(message: &str) -> Answer {
 fn refused(refusal: &Refusal) -> Answer {
     let message = refusal.to_string();
     let mut answer = Problem::new(refusal.code()).message(&message).with(refusal.status());
+    let headers = answer.headers_mut();
+    headers.extend(refusal.headers().cloned().unwrap_or_default());
     if refusal.status() == StatusCode::UNAUTHORIZED {
-        let challenge = HeaderValue::from_static("Bearer");
-        answer.headers_mut().insert(http::header::WWW_AUTHENTICATE, challenge);
+        headers.entry(WWW_AUTHENTICATE).or_insert(HeaderValue::from_static("Bearer"));
     }
     answer
-}
-
-/// The front end shows the message of a failed `/info` to whoever builds it.
-fn info_failed(refusal: &Refusal) -> Answer {
-    refused(refusal)
-}
-
-impl fmt::Debug for Asked {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Asked").field("operation", &self.operation).finish_non_exhaustive()
-    }
 }

@@ -1,14 +1,12 @@
 //! Audio to text.
 
-use std::panic::AssertUnwindSafe;
-
 use agui_agent::BoxFuture;
+use agui_server::caught;
 use agui_types::JsonObject;
 use agui_types::json::read_string;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use futures_util::FutureExt;
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, StatusCode};
 use serde::Serialize;
@@ -135,15 +133,15 @@ pub(crate) async fn answer(
     };
     let (size, mime_type) = (audio.data.len(), audio.mime_type.clone());
     // It may panic when it is called as well as when it is polled.
-    let text = AssertUnwindSafe(async { transcriber.transcribe(audio).await }).catch_unwind().await;
+    let text = caught(async { transcriber.transcribe(audio).await }).await;
     match text {
         Ok(Ok(text)) => {
             let transcribed = Transcribed { text: &text, size, r#type: &mime_type };
             answer::json(StatusCode::OK, &transcribed)
         }
         Ok(Err(error)) => problem(&error),
-        Err(_) => {
-            tracing::error!("the transcription service panicked");
+        Err(panic) => {
+            tracing::error!(panic, "the transcription service panicked");
             let message = "the transcription service failed";
             problem(&TranscriptionError::new(TranscriptionErrorKind::Provider, message))
         }

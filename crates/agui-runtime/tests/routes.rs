@@ -460,3 +460,31 @@ async fn the_vendors_features_are_declined() {
     let debug = ask(&fixture, request("GET", "/cpk-debug-events", Value::Null)).await;
     assert_eq!(debug.status, StatusCode::NOT_FOUND);
 }
+
+#[tokio::test]
+async fn who_is_not_known_is_told_how_to_be() {
+    use agui_agent::BoxFuture;
+    use agui_runtime::{Authorize, BearerTokens, Principal};
+    use agui_server::Refusal;
+    use http::{HeaderValue, request::Parts};
+
+    struct Realm;
+    impl Authorize for Realm {
+        fn authenticate<'a>(&'a self, _: &'a Parts) -> BoxFuture<'a, Result<Principal, Refusal>> {
+            let challenge = HeaderValue::from_static("Basic realm=\"agui\"");
+            Box::pin(std::future::ready(Err(Refusal::unauthorized(challenge))))
+        }
+    }
+    let tokens = BearerTokens::new().accept("secret", Principal::of_tenant("a"));
+    let bearer = fixture_with(|builder| builder.authorize(tokens));
+    let realm = fixture_with(|builder| builder.authorize(Realm));
+    for (fixture, challenge) in [(&bearer, "Bearer"), (&realm, "Basic realm=\"agui\"")] {
+        let answer = ask(fixture, request("GET", "/info", Value::Null)).await;
+        assert_eq!(answer.status, StatusCode::UNAUTHORIZED);
+        assert_eq!(answer.headers["www-authenticate"], challenge);
+        assert_eq!(answer.headers.get_all("www-authenticate").iter().count(), 1);
+    }
+    let mut known = request("GET", "/info", Value::Null);
+    known.headers_mut().insert("authorization", HeaderValue::from_static("Bearer secret"));
+    assert_eq!(ask(&bearer, known).await.status, StatusCode::OK);
+}

@@ -53,7 +53,10 @@ where
 }
 
 /// The input of a run, from its JSON text.
-pub(crate) fn judge(json: &[u8]) -> Result<RunAgentInput, Refusal> {
+///
+/// Fails as a request with such a body is refused; nothing of the text is repeated but where it is
+/// at fault.
+pub fn judge(json: &[u8]) -> Result<RunAgentInput, Refusal> {
     let text = str::from_utf8(json).map_err(|error| {
         let message = format!("the body is not UTF-8 at byte {}", error.valid_up_to());
         Refusal::new(StatusCode::BAD_REQUEST, codes::INVALID_UTF8, message)

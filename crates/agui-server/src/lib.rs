@@ -100,8 +100,14 @@ pub use access::{BearerKnown, bearer, bearer_secret};
 pub use body::ResponseBody;
 pub use body_error::BodyError;
 pub use capabilities::CapabilitiesService;
+#[doc(hidden)]
+pub use input::judge as judge_input;
+#[doc(hidden)]
+pub use log::WarningLog;
 #[cfg(feature = "openapi")]
 pub use openapi::openapi;
+#[doc(hidden)]
+pub use panic::caught;
 pub use refusal::Refusal;
 #[doc(hidden)]
 pub use run::sentence;

@@ -4,7 +4,7 @@ use agui_stream::Warning;
 
 /// Logs the warnings about one input or one run: the first few each, the rest as a number, so that
 /// no peer can fill a log.
-pub(crate) struct WarningLog {
+pub struct WarningLog {
     about: &'static str,
     count: usize,
 }
@@ -17,11 +17,13 @@ impl WarningLog {
     /// a message are logged.
     const MOST_CHARS: usize = 200;
 
-    pub(crate) fn about(about: &'static str) -> Self {
+    /// Nothing was logged yet about what is named here.
+    pub fn about(about: &'static str) -> Self {
         Self { about, count: 0 }
     }
 
-    pub(crate) fn take(&mut self, warnings: impl IntoIterator<Item = Warning>) {
+    /// Logs these.
+    pub fn take(&mut self, warnings: impl IntoIterator<Item = Warning>) {
         for Warning { rule, event, path, message } in warnings {
             self.count += 1;
             if self.count <= Self::MOST {

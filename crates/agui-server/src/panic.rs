@@ -7,7 +7,7 @@ use std::task::Poll;
 use agui_agent::panic::caught as caught_now;
 
 /// What a future gives, or the text of its panic, of which nothing gets out.
-pub(crate) async fn caught<F: Future>(future: F) -> Result<F::Output, String> {
+pub async fn caught<F: Future>(future: F) -> Result<F::Output, String> {
     let mut future = Some(Box::pin(future));
     let polled = poll_fn(|cx| match &mut future {
         Some(future) => match caught_now(|| future.as_mut().poll(cx)) {

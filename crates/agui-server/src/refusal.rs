@@ -80,6 +80,12 @@ impl Refusal {
         self
     }
 
+    /// The headers that the answer has beside its `Content-Type`; `None` where there are none.
+    #[must_use]
+    pub fn headers(&self) -> Option<&HeaderMap> {
+        self.headers.as_deref()
+    }
+
     /// The HTTP status.
     #[must_use]
     pub fn status(&self) -> StatusCode {

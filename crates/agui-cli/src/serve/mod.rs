@@ -43,7 +43,7 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<ExitCode, Failure> {
             .map_err(|error| Failure::new("the listening address is unknown").because(error))?;
         let shutdown = CancellationToken::new();
         let mut signals = Signals::new().map_err(Failure::no_signals)?;
-        let runtime = runtime(&agents, Arc::clone(&log), address.ip(), args.keep_alive)?;
+        let runtime = runtime(&agents, log, address.ip(), args.keep_alive)?;
         tokio::spawn(runtime.clone().recover());
         let ended = tokio::spawn(end_with(runtime.clone(), shutdown.clone()));
         let routes = routes::Routes { agents, runtime, hosts, origins };

@@ -12,6 +12,7 @@ use agui_agent::{
     Agent, CancellationToken, Delivered, Delivery, DeliveryError, RunContext, deliver,
 };
 use agui_journal::{Journal, JournalError, Lease, Stop};
+use agui_server::{WarningLog, sentence};
 use agui_stream::{RunState, Verifier};
 use agui_types::event::{RunError, RunStarted};
 use agui_types::{Event, RunAgentInput};
@@ -78,6 +79,7 @@ impl Job {
                 return;
             }
         };
+        let mut warnings = WarningLog::about("the agent's stream");
         let mut stopped = journal.stopped(&lease);
         let mut stopping = false;
         let mut end_at = deadline.map(|deadline| Instant::now() + deadline);
@@ -113,7 +115,7 @@ impl Job {
                         Ok(()) => {}
                     }
                 }
-                batch = next_batch(running) => {
+                batch = next_batch(running, &mut warnings) => {
                     renew_at = Instant::now() + lease_for / 3;
                     match record.take(batch, stopping).await {
                         Ok(true) => {}
@@ -165,7 +167,7 @@ struct Batch {
 }
 
 /// The next events: one is waited for, and what is ready behind it comes along.
-async fn next_batch(stream: &mut Delivery) -> Batch {
+async fn next_batch(stream: &mut Delivery, log: &mut WarningLog) -> Batch {
     let mut batch = Batch { events: Vec::new(), end: None };
     loop {
         let next = poll_fn(|cx| match caught(|| stream.poll_next_unpin(cx)) {
@@ -190,7 +192,7 @@ async fn next_batch(stream: &mut Delivery) -> Batch {
                 continue;
             }
             Ok(Some(Ok(Delivered::Warning(warning)))) => {
-                tracing::warn!(rule = warning.rule, path = warning.path, "{}", warning.message);
+                log.take([warning]);
                 continue;
             }
             Ok(Some(Err(error))) => batch.end = Some(failed(&error)),
@@ -330,7 +332,7 @@ fn failed(error: &DeliveryError) -> Why {
     match error {
         DeliveryError::Agent(error) => {
             tracing::error!(class = error.class(), "the agent's stream broke off");
-            let message = agui_server::sentence(error).into_owned();
+            let message = sentence(error).into_owned();
             Why::Failed { code: codes::INCOMPLETE_STREAM, message }
         }
         DeliveryError::Fault(fault) if fault.class == agui_stream::Class::Truncated => {
