@@ -170,17 +170,12 @@ impl Found {
             return;
         };
         self.list(parts, at, |_, part, _| {
-            let source = match part {
-                ContentPart::Unknown(unknown) => return Some(("type", unknown.tag().into())),
-                ContentPart::Image(part) => &part.source,
-                ContentPart::Audio(part) => &part.source,
-                ContentPart::Video(part) => &part.source,
-                ContentPart::Document(part) => &part.source,
-                _ => return None,
-            };
+            if let ContentPart::Unknown(unknown) = part {
+                return Some(("type", unknown.tag().into()));
+            }
             // The source is required, so the part goes with it (C-25).
-            match source {
-                PartSource::Unknown(unknown) => Some(("source type", unknown.tag().into())),
+            match part.source() {
+                Some(PartSource::Unknown(unknown)) => Some(("source type", unknown.tag().into())),
                 _ => None,
             }
         });

@@ -263,16 +263,8 @@ fn omit_nulls_of_parts(content: &mut MessageContent) {
     let MessageContent::Parts(parts) = content else {
         return;
     };
-    for part in parts {
-        let metadata = match part {
-            ContentPart::Text(part) => &mut part.metadata,
-            ContentPart::Image(part) => &mut part.metadata,
-            ContentPart::Audio(part) => &mut part.metadata,
-            ContentPart::Video(part) => &mut part.metadata,
-            ContentPart::Document(part) => &mut part.metadata,
-            _ => continue,
-        };
-        *metadata = metadata.take().filter(|metadata| !metadata.is_null());
+    for metadata in parts.iter_mut().filter_map(ContentPart::metadata_mut) {
+        metadata.take_if(|json| json.is_null());
     }
 }
 

@@ -89,14 +89,8 @@ fn media(binary: &Unknown) -> Option<ContentPart> {
 type Identity = (String, String, Option<String>);
 
 fn identity(part: &ContentPart) -> Option<Identity> {
-    let (source, metadata) = match part {
-        ContentPart::Image(part) => (&part.source, &part.metadata),
-        ContentPart::Audio(part) => (&part.source, &part.metadata),
-        ContentPart::Video(part) => (&part.source, &part.metadata),
-        ContentPart::Document(part) => (&part.source, &part.metadata),
-        _ => return None,
-    };
-    let object = metadata.as_ref().and_then(|it| JsonObject::try_from(it.clone()).ok());
+    let source = part.source()?;
+    let object = part.metadata().and_then(|it| JsonObject::try_from(it.clone()).ok());
     let name = object.and_then(|object| text(&object, "filename"));
     Some((part.tag().into(), source.to_json(), name))
 }

@@ -138,15 +138,7 @@ fn leave_nulls_out(input: &mut RunAgentInput) {
         let MessageContent::Parts(parts) = content else {
             continue;
         };
-        for part in parts {
-            let metadata = match part {
-                ContentPart::Text(part) => &mut part.metadata,
-                ContentPart::Image(part) => &mut part.metadata,
-                ContentPart::Audio(part) => &mut part.metadata,
-                ContentPart::Video(part) => &mut part.metadata,
-                ContentPart::Document(part) => &mut part.metadata,
-                _ => continue,
-            };
+        for metadata in parts.iter_mut().filter_map(ContentPart::metadata_mut) {
             metadata.take_if(|json| json.is_null());
         }
     }

@@ -97,6 +97,45 @@ union! {
     }
 }
 
+impl ContentPart {
+    /// Where the media of a part comes from; `None` for text, and for a part of an unknown kind.
+    #[must_use]
+    pub fn source(&self) -> Option<&PartSource> {
+        match self {
+            Self::Image(part) => Some(&part.source),
+            Self::Audio(part) => Some(&part.source),
+            Self::Video(part) => Some(&part.source),
+            Self::Document(part) => Some(&part.source),
+            Self::Text(_) | Self::Unknown(_) => None,
+        }
+    }
+
+    /// The part's metadata; `None` where it has none, and for a part of an unknown kind.
+    #[must_use]
+    pub fn metadata(&self) -> Option<&Json> {
+        match self {
+            Self::Text(part) => part.metadata.as_ref(),
+            Self::Image(part) => part.metadata.as_ref(),
+            Self::Audio(part) => part.metadata.as_ref(),
+            Self::Video(part) => part.metadata.as_ref(),
+            Self::Document(part) => part.metadata.as_ref(),
+            Self::Unknown(_) => None,
+        }
+    }
+
+    /// Where the part has its metadata, to set or to take it; `None` for a part of an unknown kind.
+    pub fn metadata_mut(&mut self) -> Option<&mut Option<Json>> {
+        match self {
+            Self::Text(part) => Some(&mut part.metadata),
+            Self::Image(part) => Some(&mut part.metadata),
+            Self::Audio(part) => Some(&mut part.metadata),
+            Self::Video(part) => Some(&mut part.metadata),
+            Self::Document(part) => Some(&mut part.metadata),
+            Self::Unknown(_) => None,
+        }
+    }
+}
+
 object! {
     /// Text among other parts.
     TextPart {

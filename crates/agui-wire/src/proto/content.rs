@@ -95,14 +95,7 @@ pub(super) fn write_parts(
 }
 
 fn write_part(number: u32, part: &ContentPart, writer: &mut Writer<'_>) -> Result<(), EncodeError> {
-    let source = match part {
-        ContentPart::Image(part) => Some(&part.source),
-        ContentPart::Audio(part) => Some(&part.source),
-        ContentPart::Video(part) => Some(&part.source),
-        ContentPart::Document(part) => Some(&part.source),
-        _ => None,
-    };
-    if let Some(PartSource::Unknown(source)) = source {
+    if let Some(PartSource::Unknown(source)) = part.source() {
         writer.omit(format!("a part whose source is of the unknown kind {:?}", source.tag()));
         return Ok(());
     }
