@@ -1,4 +1,4 @@
-// Agents made by chance (rust/src/programs.rs), whose streams the published client has to take as
+// Agents made by chance (rust/src/program.rs), whose streams the published client has to take as
 // ours does: no broken rule, nothing to strip, and the same conversation on either side.
 
 import assert from "node:assert/strict";

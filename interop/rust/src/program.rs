@@ -1,11 +1,16 @@
 //! A program made of chance that does everything an agent can do with the emitter: right, wrong, and
 //! to the bitter end.
 
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::Poll;
+
 use agui_agent::emitter::{
     Activity, CallChunk, Completion, CompletionChunk, EmitError, Emitter, ReasoningMessage,
     ReasoningSpan, State, Step, Subagent, TextMessage, ToolCall,
 };
-use agui_agent::{Agent, AgentResult, EventStream, Run, RunContext, RunFailure};
+use agui_agent::{Agent, AgentResult, CancellationToken, EventStream, Run, RunContext, RunFailure};
 use agui_types::event::{
     ActivityDelta, EncryptedValueSubtype, ReasoningEncryptedValue, TextMessageStart, TextRole,
     ToolCallStart,
@@ -15,18 +20,29 @@ use agui_types::{
     Event, Interrupt, Json, JsonPatch, Message, PatchOp, ResumeEntry, ResumeStatus, RunAgentInput,
     TokenUsage, Tool,
 };
+use futures_util::StreamExt;
 use serde::{Deserialize, Serialize};
 
 /// What to do, as bytes: each act takes one for what it is, and as many more as it needs. Any bytes
 /// are a program; where they end, the agent returns.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Program(Vec<u8>);
+#[derive(Clone, Debug)]
+pub struct Program {
+    bytes: Vec<u8>,
+    refused: Arc<AtomicUsize>,
+}
+
+/// Programs are the same that do the same.
+impl PartialEq for Program {
+    fn eq(&self, other: &Self) -> bool {
+        self.bytes == other.bytes
+    }
+}
 
 impl Program {
     /// The program that these bytes are.
     #[must_use]
     pub fn from_bytes(bytes: Vec<u8>) -> Self {
-        Self(bytes)
+        Self { bytes, refused: Arc::default() }
     }
 
     /// A program of up to 200 bytes: always the same one for a seed.
@@ -42,7 +58,7 @@ impl Program {
             z ^ (z >> 31)
         };
         let length = next() % 200;
-        Self((0..length).map(|_| next().to_le_bytes()[0]).collect())
+        Self::from_bytes((0..length).map(|_| next().to_le_bytes()[0]).collect())
     }
 
     /// An input on which there is something to do: a history with a call and its result, a state, a
@@ -60,14 +76,52 @@ impl Program {
         RunAgentInput::new("thread", "run", messages)
             .state(state)
             .tools(vec![Tool::new("pick", "Picks.")])
+            .context(Vec::new())
+            .forwarded_props(serde_json::json!({}))
             .resume(vec![ResumeEntry::new("i0", ResumeStatus::Resolved)])
+    }
+
+    /// How often the emitter has said no, over all runs.
+    #[must_use]
+    pub fn refused(&self) -> usize {
+        self.refused.load(Ordering::Relaxed)
+    }
+
+    /// The events of a run, cancelled after so many. One that does not end by itself is cancelled
+    /// when it has nothing more to say.
+    pub async fn events(&self, cancel_after: Option<usize>) -> Vec<Event> {
+        let cancel = CancellationToken::new();
+        let context = RunContext::new().with_cancel(cancel.clone());
+        let mut stream = self.run(self.input(), context);
+        let mut events: Vec<Event> = Vec::new();
+        loop {
+            if cancel_after == Some(events.len()) {
+                cancel.cancel();
+            }
+            // Nothing here waits for anything but the program itself, which yields now and then.
+            let mut idle = 0;
+            let next = poll_fn(|cx| match stream.poll_next_unpin(cx) {
+                Poll::Pending if idle < 1_000 => {
+                    idle += 1;
+                    cx.waker().wake_by_ref();
+                    Poll::Pending
+                }
+                Poll::Pending => Poll::Ready(None),
+                Poll::Ready(next) => Poll::Ready(Some(next)),
+            });
+            match next.await {
+                Some(Some(event)) => events.push(event.expect("an emitter yields no error").value),
+                Some(None) => return events,
+                None => cancel.cancel(),
+            }
+        }
     }
 }
 
 impl Agent for Program {
     fn run(&self, input: RunAgentInput, context: RunContext) -> EventStream {
-        let bytes = self.0.clone();
-        Box::pin(agui_agent::emitter::stream(input, context, |run| perform(run, bytes)))
+        let Self { bytes, refused } = self.clone();
+        Box::pin(agui_agent::emitter::stream(input, context, |run| perform(run, bytes, refused)))
     }
 }
 
@@ -110,7 +164,7 @@ impl Bytes {
     }
 }
 
-async fn perform(run: Run, bytes: Vec<u8>) -> AgentResult {
+async fn perform(run: Run, bytes: Vec<u8>, refused: Arc<AtomicUsize>) -> AgentResult {
     let mut bytes = Bytes(bytes.into_iter());
     let mut held: Vec<Handle> = Vec::new();
     while let Some(act) = bytes.0.next() {
@@ -146,7 +200,7 @@ async fn perform(run: Run, bytes: Vec<u8>) -> AgentResult {
             }
             // Rare, so that most programs get far.
             15 => match bytes.next() {
-                0..=7 => return Err(RunFailure::new("failed").code("CHANCE").into()),
+                0..=7 => return Err(RunFailure::new("failed").code("WORN_OUT").into()),
                 8..=15 => return Err("failed".into()),
                 16..=23 => std::panic::resume_unwind(Box::new("panicked")),
                 24..=31 => {
@@ -159,8 +213,10 @@ async fn perform(run: Run, bytes: Vec<u8>) -> AgentResult {
             },
             _ => Ok(()),
         };
-        if let Err(EmitError::RunOver) = done {
-            return Ok(());
+        match done {
+            Ok(()) => {}
+            Err(EmitError::RunOver) => return Ok(()),
+            Err(_) => drop(refused.fetch_add(1, Ordering::Relaxed)),
         }
     }
     Ok(())
@@ -222,7 +278,9 @@ async fn open(run: &Run, held: &[Handle], bytes: &mut Bytes) -> Result<Handle, E
 }
 
 async fn push(handle: &mut Handle, bytes: &mut Bytes) -> Result<(), EmitError> {
-    let word = ["", "a", "\u{1F30D}", "{\"x\":", "\n"][bytes.below(5)];
+    let words =
+        ["", "a", "\u{1F30D}", "{\"x\":", "\n", "Grüße, 世界", "line\r\n", "\"\\\u{2028}\0", "1}"];
+    let word = words[bytes.below(words.len())];
     match handle {
         Handle::Text(text) => text.push(word).await,
         Handle::Call(call) => call.args(word).await,
@@ -348,9 +406,9 @@ async fn ask(run: &Run, owner: &Emitter, bytes: &mut Bytes) -> Result<(), EmitEr
         // Something is waited for and given up.
         _ => {
             let mut said = Box::pin(owner.say("perhaps"));
-            let once = std::future::poll_fn(|cx| {
-                std::task::Poll::Ready(match said.as_mut().poll(cx) {
-                    std::task::Poll::Ready(Err(error)) => Err(error),
+            let once = poll_fn(|cx| {
+                Poll::Ready(match said.as_mut().poll(cx) {
+                    Poll::Ready(Err(error)) => Err(error),
                     _ => Ok(()),
                 })
             });
@@ -362,12 +420,12 @@ async fn ask(run: &Run, owner: &Emitter, bytes: &mut Bytes) -> Result<(), EmitEr
 /// Lets others go on.
 async fn pause() {
     let mut paused = false;
-    let once = std::future::poll_fn(|cx| {
+    let once = poll_fn(|cx| {
         if std::mem::replace(&mut paused, true) {
-            return std::task::Poll::Ready(());
+            return Poll::Ready(());
         }
         cx.waker().wake_by_ref();
-        std::task::Poll::Pending
+        Poll::Pending
     });
     once.await;
 }

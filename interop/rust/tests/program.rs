@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use agui_agent::{Agent, CancellationToken, Delivered, RunContext, deliver};
+use agui_agent::{CancellationToken, Delivered, RunContext, deliver};
 use agui_interop::program::Program;
 use agui_stream::Verifier;
 use agui_stream::fold::{Applied, Conversation};
@@ -11,40 +11,10 @@ use agui_types::{Event, EventReader, EventType, ToJson};
 use futures_util::StreamExt;
 use proptest::prelude::*;
 
-/// Runs a program, cancelled after so many events. The stream of one that does not end by itself is
-/// cancelled when it has nothing more to say.
-async fn events(program: &Program, cancel_after: Option<usize>) -> Vec<Event> {
-    let cancel = CancellationToken::new();
-    let context = RunContext::new().with_cancel(cancel.clone());
-    let mut stream = program.run(program.input(), context);
-    let mut events: Vec<Event> = Vec::new();
-    loop {
-        if cancel_after == Some(events.len()) {
-            cancel.cancel();
-        }
-        // Nothing here waits for anything but the program itself, which yields now and then.
-        let mut idle = 0;
-        let next = std::future::poll_fn(|cx| match stream.poll_next_unpin(cx) {
-            std::task::Poll::Pending if idle < 1_000 => {
-                idle += 1;
-                cx.waker().wake_by_ref();
-                std::task::Poll::Pending
-            }
-            std::task::Poll::Pending => std::task::Poll::Ready(None),
-            std::task::Poll::Ready(next) => std::task::Poll::Ready(Some(next)),
-        });
-        match next.await {
-            Some(Some(event)) => events.push(event.unwrap().value),
-            Some(None) => return events,
-            None => cancel.cancel(),
-        }
-    }
-}
-
 /// Checks the stream of a program, and gives its events.
 fn check(program: &Program, cancel_after: Option<usize>) -> Vec<Event> {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    let events = runtime.block_on(events(program, cancel_after));
+    let events = runtime.block_on(program.events(cancel_after));
 
     // Each event is what the schema describes (P-16, P-17), and they come in an order that keeps the
     // rules (P-1 to P-9, P-19 to P-21, P-55 to P-68).
