@@ -1,12 +1,12 @@
 //! Interrupts and their answers.
 
-use std::sync::{Arc, Mutex};
-
 use agui_agent::emitter::{Answer, expires_in, schema_of};
 use agui_agent::{Agent, AgentResult, EmitError, Run, RunContext};
 use agui_types::{
     Event, Interrupt, Json, ResumeEntry, ResumeStatus, RunAgentInput, RunFinishedOutcome,
 };
+
+use crate::logged::logged;
 
 use super::{finished, input, whole};
 
@@ -85,17 +85,6 @@ async fn answers_are_read_as_what_they_should_be() {
 #[test]
 fn answers_that_nobody_asked_for_are_warned_of() {
     // P-70, P-72
-    #[derive(Clone, Default)]
-    struct Log(Arc<Mutex<Vec<u8>>>);
-    impl std::io::Write for Log {
-        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-            self.0.lock().unwrap().extend_from_slice(bytes);
-            Ok(bytes.len())
-        }
-        fn flush(&mut self) -> std::io::Result<()> {
-            Ok(())
-        }
-    }
     async fn some(run: Run) -> AgentResult {
         assert!(run.answer("known").is_some());
         Ok(())
@@ -107,25 +96,15 @@ fn answers_that_nobody_asked_for_are_warned_of() {
     async fn fails(_: Run) -> AgentResult {
         Err("before it could ask".into())
     }
-    fn logged(agent: impl Agent) -> String {
-        let log = Log::default();
-        let writer = log.clone();
-        let subscriber = tracing_subscriber::fmt()
-            .with_max_level(tracing::Level::WARN)
-            .with_writer(move || writer.clone())
-            .finish();
-        tracing::subscriber::with_default(subscriber, || {
-            let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-            let entries = vec![resolved("known", "1"), resolved("unknown", "\"secret\"")];
-            runtime.block_on(run_on(agent, resumed(entries)));
-        });
-        String::from_utf8(log.0.lock().unwrap().clone()).unwrap()
+    fn warned(agent: impl Agent) -> String {
+        let entries = vec![resolved("known", "1"), resolved("unknown", "\"secret\"")];
+        logged(tracing::Level::WARN, run_on(agent, resumed(entries)))
     }
-    let log = logged(some);
+    let log = warned(some);
     assert!(log.contains("\"unknown\"") && !log.contains("\"known\""), "{log}");
     assert!(!log.contains("secret"), "{log}");
-    assert_eq!(logged(all), "");
-    assert!(!logged(fails).contains("unknown"));
+    assert_eq!(warned(all), "");
+    assert!(!warned(fails).contains("unknown"));
 }
 
 #[tokio::test]

@@ -4,6 +4,9 @@
 mod asking;
 mod completion;
 mod life;
+#[cfg(feature = "schemars")]
+#[path = "../logged/mod.rs"]
+mod logged;
 mod refusals;
 mod state;
 mod tools;

@@ -1,43 +1,13 @@
 //! What the log is told.
 
-use std::sync::{Arc, Mutex};
-
 use agui_agent::middleware::EventLog;
 use agui_agent::{Agent, AgentExt, AgentResult, Run, RunContext, RunFailure};
 use futures_util::StreamExt;
 use tracing::Level;
 
+use crate::logged::logged;
+
 use super::{STARTED, Script, input, run};
-
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
-
-impl std::io::Write for Log {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
-/// What is logged of `act`, up to a level.
-fn logged<Fut: Future>(level: Level, act: Fut) -> String {
-    let log = Log::default();
-    let writer = log.clone();
-    let subscriber = tracing_subscriber::fmt()
-        .with_max_level(level)
-        .with_ansi(false)
-        .with_writer(move || writer.clone())
-        .finish();
-    tracing::subscriber::with_default(subscriber, || {
-        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        runtime.block_on(act);
-    });
-    String::from_utf8(log.0.lock().unwrap().clone()).unwrap()
-}
 
 async fn secretive(run: Run) -> AgentResult {
     run.say("s3cret").await?;

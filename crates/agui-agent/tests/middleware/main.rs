@@ -4,6 +4,8 @@ mod events;
 mod headers;
 mod input;
 mod log;
+#[path = "../logged/mod.rs"]
+mod logged;
 mod time;
 mod tool_filter;
 
