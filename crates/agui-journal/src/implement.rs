@@ -12,7 +12,10 @@ use agui_types::{
 
 pub use crate::compaction::{compact_run, place};
 pub use crate::entry::Encoded;
+use tokio::sync::watch;
+
 use crate::error::JournalError;
+use crate::run::Stop;
 use crate::snapshot::{Facts, Snapshot};
 use crate::{Result, codes};
 
@@ -347,6 +350,16 @@ pub enum Abandoned {
     LeaseLapsed,
     /// Another run takes its place: it is cancelled.
     Superseded,
+}
+
+/// Waits until whoever runs a run is told to stop. The lease is lost where there is nobody to tell it,
+/// or nobody any more.
+pub async fn told_to_stop(stop: Option<watch::Receiver<Option<Stop>>>) -> Stop {
+    let Some(mut stop) = stop else {
+        return Stop::LeaseLost;
+    };
+    let told = stop.wait_for(Option::is_some).await;
+    told.ok().and_then(|told| *told).unwrap_or(Stop::LeaseLost)
 }
 
 /// How a terminal event ends its run.

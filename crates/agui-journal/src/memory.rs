@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry as Slot;
-use std::future::ready;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -13,7 +12,7 @@ use tokio::sync::watch;
 use crate::clock::Clock;
 use crate::entry::{Cursor, Encoded, Entry, Page, ReadLimit};
 use crate::error::JournalError;
-use crate::implement::{Abandoned, ActiveRun, Batch, Fold, compact_run, place};
+use crate::implement::{Abandoned, ActiveRun, Batch, Fold, compact_run, place, told_to_stop};
 use crate::journal::{BoxFuture, Journal, Result};
 use crate::retention::{Compacted, Removed, Retention};
 use crate::run::{Begun, Conflict, EndedRun, Lease, NewRun, RunInfo, Stop, StopOutcome};
@@ -390,13 +389,7 @@ impl Journal for MemoryJournal {
         let mut state = self.state();
         let active =
             leased(&mut state.threads, lease).ok().and_then(|thread| thread.active.as_ref());
-        let Some(mut stop) = active.map(|active| active.stop.subscribe()) else {
-            return Box::pin(ready(Stop::LeaseLost));
-        };
-        Box::pin(async move {
-            let stop = stop.wait_for(Option::is_some).await;
-            stop.ok().and_then(|stop| *stop).unwrap_or(Stop::LeaseLost)
-        })
+        Box::pin(told_to_stop(active.map(|active| active.stop.subscribe())))
     }
 
     fn request_stop(

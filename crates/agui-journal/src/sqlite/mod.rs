@@ -7,7 +7,6 @@ mod schema;
 mod writer;
 
 use std::fs::{File, OpenOptions, TryLockError};
-use std::future::ready;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -24,7 +23,7 @@ use self::writer::{Task, Writer, task};
 use crate::clock::Clock;
 use crate::entry::{Cursor, Encoded, Entry, Page, ReadLimit};
 use crate::error::JournalError;
-use crate::implement::{Batch, Fold, compact_run};
+use crate::implement::{Batch, Fold, compact_run, told_to_stop};
 use crate::journal::{BoxFuture, Journal, Result};
 use crate::retention::{Compacted, Removed, Retention};
 use crate::run::{Begun, EndedRun, Lease, NewRun, Stop, StopOutcome};
@@ -257,13 +256,7 @@ impl Journal for SqliteJournal {
     }
 
     fn stopped(&self, lease: &Lease) -> BoxFuture<'static, Stop> {
-        let Some(mut stop) = self.shared.live.stopped(lease.number()) else {
-            return Box::pin(ready(Stop::LeaseLost));
-        };
-        Box::pin(async move {
-            let stop = stop.wait_for(Option::is_some).await;
-            stop.ok().and_then(|stop| *stop).unwrap_or(Stop::LeaseLost)
-        })
+        Box::pin(told_to_stop(self.shared.live.stopped(lease.number())))
     }
 
     fn request_stop(
