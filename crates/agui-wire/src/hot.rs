@@ -7,7 +7,7 @@
 //! which the tests hold them to.
 
 use agui_types::event::{ReasoningMessageContent, TextMessageContent, ToolCallArgs};
-use agui_types::json::{plain_end, read_string, write_string_content};
+use agui_types::json::{plain_end, put_plain, read_string, write_string_content};
 use agui_types::{Event, EventReader, MessageId, ToolCallId};
 
 use crate::Limits;
@@ -17,9 +17,9 @@ const TEXT: &[u8] = br#"data: {"type":"TEXT_MESSAGE_CONTENT","messageId":""#;
 const ARGS: &[u8] = br#"data: {"type":"TOOL_CALL_ARGS","toolCallId":""#;
 const REASONING: &[u8] = br#"data: {"type":"REASONING_MESSAGE_CONTENT","messageId":""#;
 /// What comes between the id and the delta.
-const MIDDLE: &[u8] = br#"","delta":""#;
+const MIDDLE: &[u8; 11] = br#"","delta":""#;
 /// What comes behind the delta.
-const END: &[u8] = b"\"}\n\n";
+const END: &[u8; 4] = b"\"}\n\n";
 
 /// Such a frame.
 #[derive(Clone, Copy)]
@@ -125,27 +125,74 @@ fn short(bytes: &[u8; SHORT], len: usize) -> Option<String> {
 /// Appends the event as such a frame; `false`, and nothing appended, where it is none.
 #[inline]
 pub(crate) fn write(event: &Event, out: &mut Vec<u8>) -> bool {
-    let (id, delta) = match event {
-        Event::TextMessageContent(it) if it.subagent_run_id.is_none() && it.base.is_empty() => {
-            out.extend_from_slice(TEXT);
-            (it.message_id.as_str(), &it.delta)
+    let (head, room, id, delta, owner, base) = match event {
+        Event::TextMessageContent(it) => {
+            (TEXT, &TEXT_ROOM, it.message_id.as_str(), &it.delta, &it.subagent_run_id, &it.base)
         }
-        Event::ToolCallArgs(it) if it.subagent_run_id.is_none() && it.base.is_empty() => {
-            out.extend_from_slice(ARGS);
-            (it.tool_call_id.as_str(), &it.delta)
+        Event::ToolCallArgs(it) => {
+            (ARGS, &ARGS_ROOM, it.tool_call_id.as_str(), &it.delta, &it.subagent_run_id, &it.base)
         }
-        Event::ReasoningMessageContent(it)
-            if it.subagent_run_id.is_none() && it.base.is_empty() =>
-        {
-            out.extend_from_slice(REASONING);
-            (it.message_id.as_str(), &it.delta)
-        }
+        Event::ReasoningMessageContent(it) => (
+            REASONING,
+            &REASONING_ROOM,
+            it.message_id.as_str(),
+            &it.delta,
+            &it.subagent_run_id,
+            &it.base,
+        ),
         _ => return false,
     };
+    if owner.is_some() || !base.is_empty() {
+        return false;
+    }
+    if id.len() + delta.len() <= SHORT_STRINGS {
+        let start = out.len();
+        out.extend_from_slice(room);
+        if let Some(room) = out.last_chunk_mut()
+            && let Some(len) = fill(room, head.len(), id, delta)
+        {
+            out.truncate(start + len);
+            return true;
+        }
+        out.truncate(start);
+    }
+    out.reserve(head.len() + id.len() + MIDDLE.len() + delta.len() + END.len());
+    out.extend_from_slice(head);
     // No line end that would end the frame is left in a string.
     write_string_content(out, id);
     out.extend_from_slice(MIDDLE);
     write_string_content(out, delta);
     out.extend_from_slice(END);
     true
+}
+
+/// How much room a frame with short strings gets, before it is known how long it is.
+const ROOM: usize = 128;
+/// How long the strings of a frame are together that fits into its room with any head, and with a
+/// word behind them.
+const SHORT_STRINGS: usize = ROOM - REASONING.len() - MIDDLE.len() - 8;
+
+const TEXT_ROOM: [u8; ROOM] = room(TEXT);
+const ARGS_ROOM: [u8; ROOM] = room(ARGS);
+const REASONING_ROOM: [u8; ROOM] = room(REASONING);
+
+/// A room that begins with a head.
+const fn room(head: &[u8]) -> [u8; ROOM] {
+    let mut room = [0; ROOM];
+    let (begin, _) = room.split_at_mut(head.len());
+    begin.copy_from_slice(head);
+    room
+}
+
+/// Puts the rest of a frame behind its head, and returns how long it came to be; `None` where a
+/// string needs an escape.
+#[inline]
+fn fill(room: &mut [u8; ROOM], head: usize, id: &str, delta: &str) -> Option<usize> {
+    let mut at = head;
+    at += put_plain(room.get_mut(at..)?, id.as_bytes())?;
+    *room.get_mut(at..)?.first_chunk_mut()? = *MIDDLE;
+    at += MIDDLE.len();
+    at += put_plain(room.get_mut(at..)?, delta.as_bytes())?;
+    *room.get_mut(at..)?.first_chunk_mut()? = *END;
+    Some(at + END.len())
 }

@@ -19,4 +19,4 @@ pub(crate) use text::into_string;
 pub use text::{Json, JsonError};
 pub use tokens::{Token, Tokens};
 pub use tree::{Number, Value};
-pub use write::{string as write_string, string_content as write_string_content};
+pub use write::{put_plain, string as write_string, string_content as write_string_content};

@@ -23,28 +23,52 @@ pub fn string(out: &mut Vec<u8>, text: &str) {
 }
 
 /// [`string`] without its quotes.
-///
-/// A short text is looked at and copied in whole words, whatever its length: most deltas are a few
-/// bytes long, and a copy of an unknown length costs more than they do.
 #[inline]
 pub fn string_content(out: &mut Vec<u8>, text: &str) {
+    const SHORT: usize = 16;
+
     let (start, text) = (out.len(), text.as_bytes());
-    let end = start + text.len();
-    if let (Some(first), Some(last)) = (text.first_chunk::<8>(), text.last_chunk::<8>()) {
-        if text.len() <= 16 && plain_bytes(*first) == 8 && plain_bytes(*last) == 8 {
-            out.extend_from_slice(first);
-            out.truncate(end - 8);
-            return out.extend_from_slice(last);
+    if text.len() <= SHORT {
+        out.extend_from_slice(&[0; SHORT]);
+        if let Some(len) = put_plain(&mut out[start..], text) {
+            return out.truncate(start + len);
         }
-    } else {
-        let word = short_word(text);
-        // What stands above the text is zero, and so not plain.
-        if plain_bytes(word) == text.len() {
-            out.extend_from_slice(&word);
-            return out.truncate(end);
-        }
+        out.truncate(start);
     }
     escaped(out, text);
+}
+
+/// Puts a text that needs no escape at the start of a room, and returns its length. `None` where it
+/// needs one, or the room is smaller than the text or than eight bytes; what the room holds behind
+/// the text, or then at all, is anything.
+///
+/// For short texts: it is looked at and copied in whole words, whatever its length. Most deltas are
+/// a few bytes long, and a copy of an unknown length costs more than they do.
+#[inline]
+pub fn put_plain(room: &mut [u8], text: &[u8]) -> Option<usize> {
+    if text.len() >= 8 {
+        return put_words(room, text);
+    }
+    let word = short_word(text);
+    *room.first_chunk_mut()? = word;
+    // What stands above the text is zero, and so not plain.
+    (plain_bytes(word) == text.len()).then_some(text.len())
+}
+
+/// [`put_plain`] for eight bytes and more.
+#[inline(never)]
+fn put_words(room: &mut [u8], text: &[u8]) -> Option<usize> {
+    let room = room.get_mut(..text.len())?;
+    let words = text.as_chunks::<8>().0;
+    for (place, word) in room.as_chunks_mut::<8>().0.iter_mut().zip(words) {
+        if plain_bytes(*word) < 8 {
+            return None;
+        }
+        *place = *word;
+    }
+    let last = *text.last_chunk::<8>()?;
+    *room.last_chunk_mut()? = last;
+    (plain_bytes(last) == 8).then_some(text.len())
 }
 
 /// A text shorter than eight bytes, with zeros behind it.
@@ -214,6 +238,24 @@ mod tests {
             let mut out = b"x".to_vec();
             number.write(&mut out);
             assert_eq!(out, format!("x{number}").into_bytes());
+        }
+    }
+
+    #[test]
+    fn a_plain_text_needs_room_for_itself_and_for_a_word() {
+        for len in 0..40 {
+            let text = "abcdefghij".repeat(4).into_bytes();
+            let mut room = [0; 40];
+            assert_eq!(put_plain(&mut room, &text[..len]), Some(len));
+            assert_eq!(room[..len], text[..len]);
+            let enough = len.max(8);
+            assert_eq!(put_plain(&mut room[..enough], &text[..len]), Some(len));
+            assert_eq!(put_plain(&mut room[..enough - 1], &text[..len]), None);
+            for at in 0..len {
+                let mut text = text[..len].to_vec();
+                text[at] = b'"';
+                assert_eq!(put_plain(&mut room, &text), None);
+            }
         }
     }
 
