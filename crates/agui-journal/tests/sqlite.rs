@@ -194,3 +194,20 @@ async fn many_runs_are_written_and_watched_at_once() {
         run.await.unwrap();
     }
 }
+
+#[tokio::test]
+async fn a_journal_that_was_closed_is_one_file() {
+    let folder = Folder::new();
+    let journal = SqliteJournal::open(folder.file()).await.unwrap();
+    let begun = journal.begin(run("t")).await.unwrap();
+    journal.finish(&begun.lease, vec![RunFinished::new("t", "r").into()]).await.unwrap();
+    let snapshot = journal.snapshot(&key("t")).await.unwrap();
+    journal.close().await;
+
+    let elsewhere = Folder::new();
+    std::fs::copy(folder.file(), elsewhere.file()).unwrap();
+    let copy = SqliteJournal::open(elsewhere.file()).await.unwrap();
+    assert_eq!(copy.recover().await.unwrap(), []);
+    assert_eq!(copy.snapshot(&key("t")).await.unwrap(), snapshot);
+    copy.close().await;
+}

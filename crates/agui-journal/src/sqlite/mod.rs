@@ -160,8 +160,9 @@ impl SqliteJournal {
     }
 
     /// Closes the journal, for all clones: what was asked for before is written, what is asked for
-    /// later is [`Closed`](JournalError::Closed). Waits until another process may have the file. Runs
-    /// that are going on are ended by whoever opens it next.
+    /// later is [`Closed`](JournalError::Closed). Waits until another process may have the file, which
+    /// then holds everything: the ones beside it are empty. Runs that are going on are ended by
+    /// whoever opens it next.
     pub async fn close(&self) {
         // Where it fails it was closed before.
         let _ = self

@@ -126,8 +126,11 @@ impl Writer {
                 tasks.close();
             }
         }
-        if let Err(error) = self.connection.execute_batch("PRAGMA optimize") {
-            tracing::debug!(%error, "the journal was closed without being optimised");
+        // Readers may keep their connections: without this, what came last would stay in the file
+        // beside it.
+        let tidied = "PRAGMA optimize; PRAGMA wal_checkpoint(TRUNCATE)";
+        if let Err(error) = self.connection.execute_batch(tidied) {
+            tracing::warn!(%error, "the journal was closed without being written into one file");
         }
     }
 
