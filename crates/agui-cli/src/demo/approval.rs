@@ -3,7 +3,7 @@
 //! Nothing is remembered between the runs (P-69): the interrupt's id names the call, so that the
 //! answer may reach a process that never saw the question.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use agui_agent::{AgentResult, BoxError, Run};
 use agui_types::event::ToolCallStart;
@@ -45,12 +45,8 @@ pub(super) async fn show(run: &Run) -> AgentResult {
 /// questions that are not its own are passed over (P-70, P-72).
 pub(super) async fn take_up(run: &Run) -> Result<bool, BoxError> {
     let open = open_calls(run.input());
-    let mut answers = HashMap::new();
-    for entry in run.input().resume.iter().flatten() {
-        answers.entry(&entry.interrupt_id).or_insert(entry);
-    }
     for call in &open {
-        let Some(entry) = answers.get(&interrupt_id(call)).copied() else {
+        let Some(entry) = run.answer(interrupt_id(call)) else {
             say(run, &format!("I still wait for your answer: may I delete {FILE}?")).await?;
             ask(run, call)?;
             continue;
