@@ -10,6 +10,7 @@ use agui_types::RunAgentInput;
 use http::HeaderMap;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::task::TaskTracker;
+use tracing::Instrument;
 
 use crate::agents::Hosted;
 use crate::builder::RuntimeBuilder;
@@ -134,10 +135,13 @@ impl Runtime {
             closing: shared.closing.clone(),
             debug: shared.debug.clone(),
         };
-        shared.runs.spawn(async move {
+        let (thread, run) = (begun.lease.thread().thread.as_str(), begun.lease.run().as_str());
+        let span = tracing::error_span!("run", agent = agent_id, thread, run);
+        let running = async move {
             job.run().await;
             drop(slot);
-        });
+        };
+        shared.runs.spawn(running.instrument(span));
         Ok(begun)
     }
 

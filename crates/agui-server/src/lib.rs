@@ -110,7 +110,7 @@ pub use openapi::openapi;
 pub use panic::caught;
 pub use refusal::Refusal;
 #[doc(hidden)]
-pub use run::sentence;
+pub use run::{detail, sentence};
 #[cfg(feature = "server")]
 pub use server::{PeerAddr, RequestBody, Server, ServerLimits};
 pub use service::{AgentService, stream_run};

@@ -308,7 +308,7 @@ pub fn sentence(error: &AgentError) -> Cow<'static, str> {
 
 /// What the log is told about an error: where it happened and why, without the contents of a stream
 /// or an answer.
-fn detail(error: &AgentError) -> String {
+pub fn detail(error: &AgentError) -> String {
     match error {
         AgentError::Status { status, .. } => format!("HTTP {status}"),
         AgentError::Decode(error) => {

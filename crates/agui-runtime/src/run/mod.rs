@@ -12,7 +12,7 @@ use agui_agent::{
     Agent, CancellationToken, Delivered, Delivery, DeliveryError, RunContext, deliver,
 };
 use agui_journal::{Journal, JournalError, Lease, Stop};
-use agui_server::{WarningLog, sentence};
+use agui_server::{WarningLog, detail, sentence};
 use agui_stream::{RunState, Verifier};
 use agui_types::event::{RunError, RunStarted};
 use agui_types::{Event, RunAgentInput};
@@ -331,8 +331,8 @@ async fn until(moment: Option<Instant>) {
 fn failed(error: &DeliveryError) -> Why {
     match error {
         DeliveryError::Agent(error) => {
-            tracing::error!(class = error.class(), "the agent's stream broke off");
             let message = sentence(error).into_owned();
+            tracing::error!(class = error.class(), detail = detail(error), "{message}");
             Why::Failed { code: codes::INCOMPLETE_STREAM, message }
         }
         DeliveryError::Fault(fault) if fault.class == agui_stream::Class::Truncated => {
