@@ -122,3 +122,39 @@ fn elsewhere_than_on_this_machine_nobody_lists_or_deletes() {
     let (head, _) = post(&server, "/agent/default/run", &input("t", "r1", "hello"));
     assert!(head.starts_with("http/1.1 200"), "{head}");
 }
+
+#[cfg(unix)]
+#[test]
+fn after_an_orderly_end_one_file_holds_the_threads() {
+    let log = fresh_path("threads.sqlite");
+    let server = Server::start(&["--journal", log.to_str().unwrap()]);
+    let (_, body) = post(&server, "/agent/default/run", &input("t", "r1", "hello"));
+    let shown = events(&body);
+    support::signal(&server.child, "TERM");
+    assert_eq!(server.wait().0, Some(0));
+
+    let copy = fresh_path("copy.sqlite");
+    std::fs::copy(&log, &copy).unwrap();
+    let server = Server::start(&["--journal", copy.to_str().unwrap()]);
+    let (_, body) = post(&server, "/agent/default/connect", &input("t", "x", "ignored"));
+    assert_eq!(events(&body), shown);
+}
+
+#[cfg(unix)]
+#[test]
+fn an_answer_that_was_asked_for_is_not_warned_of() {
+    // P-70
+    let server = Server::start(&[]);
+    let (_, body) = post(&server, "/agent/default/run", &input("t", "r1", "approval"));
+    let asked = events(&body).pop().unwrap();
+    let interrupt = asked["outcome"]["interrupts"][0]["id"].clone();
+    let mut answer = input("t", "r2", "go on");
+    answer["messages"] = json!([]);
+    answer["resume"] =
+        json!([{"interruptId": interrupt, "status": "resolved", "payload": {"approved": true}}]);
+    let (_, body) = post(&server, "/agent/default/run", &answer);
+    assert!(body.contains(r#""content":"deleted""#), "{body}");
+    support::signal(&server.child, "TERM");
+    let (_, told) = server.wait();
+    assert!(!told.iter().any(|line| line.contains("WARN")), "{told:?}");
+}

@@ -24,6 +24,7 @@ use crate::failure::Failure;
 use crate::signals::Signals;
 use agents::Served;
 use host::Hosts;
+use log::Log;
 use origin::Origins;
 
 /// Serves until a signal ends it.
@@ -36,19 +37,20 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<ExitCode, Failure> {
     let threads = tokio::runtime::Runtime::new()
         .map_err(|error| Failure::new("the program's threads cannot be started").because(error))?;
     threads.block_on(async {
-        let log = log::open(args.journal.as_deref()).await?;
         let listener = listen(args.listen).await?;
+        let log = Log::open(args.journal.as_deref()).await?;
         let address = listener
             .local_addr()
             .map_err(|error| Failure::new("the listening address is unknown").because(error))?;
         let shutdown = CancellationToken::new();
         let mut signals = Signals::new().map_err(Failure::no_signals)?;
-        let runtime = runtime(&agents, log, address.ip(), args.keep_alive)?;
+        let runtime = runtime(&agents, log.journal(), address.ip(), args.keep_alive)?;
         tokio::spawn(runtime.clone().recover());
         let ended = tokio::spawn(end_with(runtime.clone(), shutdown.clone()));
+        let names: Vec<String> = agents.iter().map(|agent| agent.id.clone()).collect();
         let routes = routes::Routes { agents, runtime, hosts, origins };
         let app = routes::router(routes, args.keep_alive, &shutdown);
-        announce(address);
+        announce(address, &names);
 
         let server = Server::new(listener).limits(limits).shutdown_with(shutdown.clone());
         tokio::select! {
@@ -58,6 +60,7 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<ExitCode, Failure> {
                 }
                 // The log is closed behind the last event of the last run.
                 let _ = ended.await;
+                log.close().await;
                 Ok(ExitCode::SUCCESS)
             }
             code = stop(&mut signals, &shutdown) => Ok(code.into()),
@@ -137,7 +140,7 @@ async fn listen(address: SocketAddr) -> Result<TcpListener, Failure> {
     })
 }
 
-fn announce(address: SocketAddr) {
+fn announce(address: SocketAddr, agents: &[String]) {
     // An address that stands for all of them is no place a browser can go to.
     let local = match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
@@ -145,10 +148,12 @@ fn announce(address: SocketAddr) {
         ip => ip,
     };
     let url = format!("http://{}", SocketAddr::new(local, address.port()));
+    let agents: String =
+        agents.iter().map(|name| format!("\x20 agent  {url}/agents/{name}\n")).collect();
     let text = format!(
         "listening on http://{address}\n\
          \x20 page   {url}/\n\
-         \x20 agent  {url}{demo}\n\
+         {agents}\
          \x20 docs   agui run {url}{demo} help\n\
          \x20 CopilotKit runtimeUrl {url}{copilotkit}\n",
         demo = routes::DEMO,
