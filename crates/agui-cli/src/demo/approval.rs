@@ -44,8 +44,8 @@ pub(super) async fn show(run: &Run) -> AgentResult {
 /// were answered, and asks the others again (P-71). `false` where there is none; entries for
 /// questions that are not its own are passed over (P-70, P-72).
 pub(super) async fn take_up(run: &Run) -> Result<bool, BoxError> {
-    let open = open_calls(run.input());
-    for call in &open {
+    let questions = open_questions(run.input());
+    for Question { call, has_result } in &questions {
         let Some(entry) = run.answer(interrupt_id(call)) else {
             say(run, &format!("I still wait for your answer: may I delete {FILE}?")).await?;
             ask(run, call)?;
@@ -56,10 +56,12 @@ pub(super) async fn take_up(run: &Run) -> Result<bool, BoxError> {
         } else {
             ("refused", format!("You refused, so {FILE} stays."))
         };
-        run.tool_result(call, outcome).await?;
+        if !has_result {
+            run.tool_result(call, outcome).await?;
+        }
         say(run, &text).await?;
     }
-    Ok(!open.is_empty())
+    Ok(!questions.is_empty())
 }
 
 fn ask(run: &Run, call: &ToolCallId) -> AgentResult {
@@ -76,9 +78,16 @@ fn ask(run: &Run, call: &ToolCallId) -> AgentResult {
     Ok(())
 }
 
-/// The calls of ours that wait for an answer: those the history holds without one, and those that a
-/// resume entry names.
-fn open_calls(input: &RunAgentInput) -> Vec<ToolCallId> {
+/// A call of ours that waits for consent.
+struct Question {
+    call: ToolCallId,
+    /// Front ends may put the decision into the history as the call's result, besides resuming.
+    has_result: bool,
+}
+
+/// The calls that the history holds without a result, and those that a resume entry names, where
+/// no earlier run has settled them.
+fn open_questions(input: &RunAgentInput) -> Vec<Question> {
     let called = input.messages.iter().flat_map(|message| match message {
         Message::Assistant(message) => message.tool_calls.as_deref().unwrap_or_default(),
         _ => &[],
@@ -87,18 +96,19 @@ fn open_calls(input: &RunAgentInput) -> Vec<ToolCallId> {
     let named = input.resume.iter().flatten().filter_map(|entry| {
         entry.interrupt_id.as_str().strip_prefix(INTERRUPT).map(ToolCallId::from)
     });
+    let results = input.messages.iter().rev().map(|message| match message {
+        Message::Tool(result) => Some(&result.tool_call_id),
+        _ => None,
+    });
     // The history and the answers are as long as their sender likes.
-    let mut settled: HashSet<ToolCallId> = input
-        .messages
-        .iter()
-        .filter_map(|message| match message {
-            Message::Tool(answer) => Some(answer.tool_call_id.clone()),
-            _ => None,
-        })
-        .collect();
-    called
+    let new: HashSet<&ToolCallId> = results.clone().map_while(|result| result).collect();
+    let mut settled: HashSet<ToolCallId> =
+        results.flatten().filter(|call| !new.contains(call)).cloned().collect();
+    let unanswered = called.filter(|call| !new.contains(call));
+    unanswered
         .chain(named)
         .filter(|call| call.as_str().starts_with(CALL) && settled.insert(call.clone()))
+        .map(|call| Question { has_result: new.contains(&call), call })
         .collect()
 }
 

@@ -411,6 +411,16 @@ async fn an_approval_is_asked_for_and_taken_up() {
         }
     }
 
+    // A front end may put the decision into the history itself, besides resuming.
+    let mut messages = asked.messages();
+    messages.push(ToolMessage::new("decision", r#"{"approved":true}"#, &call.id).into());
+    let entry = resolved(Some(json!({ "approved": true })));
+    let seen = run(input(messages.clone()).resume(vec![entry])).await;
+    assert!(seen.answer().contains("deleted"), "{}", seen.answer());
+    assert_eq!(seen.count(EventType::ToolCallResult), 0, "it has a result");
+    let seen = run(input(messages)).await;
+    assert!(seen.answer().starts_with("Your tool answered"), "{}", seen.answer());
+
     // Answered once, it is not taken up again (P-72).
     let entry = resolved(Some(json!(true)));
     let mut messages = run(input(asked.messages()).resume(vec![entry.clone()])).await.messages();
