@@ -63,4 +63,10 @@ mod guides {
 
     #[doc = include_str!("../../../docs/guides/migrating.md")]
     struct Migrating;
+
+    #[doc = include_str!("../../../skills/agui/references/client.md")]
+    struct SkillClient;
+
+    #[doc = include_str!("../../../skills/agui/references/debugging.md")]
+    struct SkillDebugging;
 }

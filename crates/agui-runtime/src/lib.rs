@@ -84,3 +84,8 @@ pub use transcribe::{Audio, Transcriber, TranscriptionError, TranscriptionErrorK
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/runtime.md")]
 struct Guide;
+
+/// So do those in the skill's page for agents.
+#[cfg(doctest)]
+#[doc = include_str!("../../../skills/agui/references/building-an-agent.md")]
+struct SkillBuilding;

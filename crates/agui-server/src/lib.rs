@@ -120,6 +120,11 @@ pub use service::{AgentService, stream_run};
 #[doc = include_str!("../../../README.md")]
 struct Readme;
 
+/// So do those of the skill.
+#[cfg(all(doctest, feature = "axum"))]
+#[doc = include_str!("../../../skills/agui/SKILL.md")]
+struct Skill;
+
 /// So do those in the guides to agents.
 #[cfg(all(doctest, feature = "axum"))]
 mod guides {
