@@ -142,8 +142,13 @@ impl Server {
     }
 
     /// Waits for a line on standard error that contains a text.
-    pub(crate) fn wait_for(&self, text: &str) {
-        while !self.stderr.recv().expect("it ended without saying so").contains(text) {}
+    pub(crate) fn wait_for(&self, text: &str) -> String {
+        loop {
+            let line = self.stderr.recv().expect("it ended without saying so");
+            if line.contains(text) {
+                return line;
+            }
+        }
     }
 
     /// Waits for its end; the exit code, and what is left of standard error.
