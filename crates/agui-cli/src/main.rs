@@ -5,6 +5,8 @@
 mod args;
 mod demo;
 mod failure;
+#[cfg(test)]
+mod pages;
 mod run;
 mod serve;
 mod signals;
