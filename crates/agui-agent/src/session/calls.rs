@@ -1,8 +1,6 @@
 //! Carrying out one call of a front-end tool.
 
-use std::any::Any;
 use std::future::Future;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -11,6 +9,7 @@ use agui_types::{Json, ToolCallId};
 use tokio::time::Sleep;
 
 use super::tools::{Answering, FrontendTool, Handler, ToolCallContext, ToolOutput};
+use crate::panic::caught;
 
 /// A call that is being carried out.
 pub(super) struct Calling {
@@ -45,16 +44,14 @@ impl Calling {
     /// What the handler answers, or why there is no answer: its own error, arguments that are no
     /// object, a panic, its time.
     pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<ToolOutput, String>> {
-        let polled = catch_unwind(AssertUnwindSafe(|| self.poll_handler(cx)));
-        let polled = match polled {
+        let polled = match caught(|| self.poll_handler(cx)) {
             Ok(Poll::Ready(answer)) => Poll::Ready(answer),
             Ok(Poll::Pending) => match &mut self.timeout {
                 Some((after, sleep)) => sleep.as_mut().poll(cx).map(|()| Err(too_slow(*after))),
                 None => Poll::Pending,
             },
             Err(panic) => {
-                let text = panic_text(&*panic);
-                tracing::error!(panic = text, tool_call = %self.tool_call, "a tool panicked");
+                tracing::error!(panic, tool_call = %self.tool_call, "a tool panicked");
                 Poll::Ready(Err("the tool panicked".into()))
             }
         };
@@ -88,8 +85,8 @@ impl Calling {
     /// Drops the handler's future, which may panic as well.
     fn drop_handler(&mut self) {
         let stage = std::mem::replace(&mut self.stage, Stage::Over);
-        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(stage))) {
-            tracing::error!(panic = panic_text(&*panic), "a tool panicked while it was dropped");
+        if let Err(panic) = caught(|| drop(stage)) {
+            tracing::error!(panic, "a tool panicked while it was dropped");
         }
     }
 }
@@ -113,9 +110,4 @@ fn object(text: &str) -> Result<Json, String> {
 
 fn too_slow(after: Duration) -> String {
     format!("the tool did not answer within {after:?}")
-}
-
-fn panic_text(panic: &(dyn Any + Send)) -> &str {
-    let text = panic.downcast_ref::<&str>().copied();
-    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("(no text)")
 }

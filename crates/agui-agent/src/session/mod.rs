@@ -34,8 +34,18 @@
 //! A turn borrows the session, so that two cannot overlap by accident, and lives in it, so that
 //! nothing is lost when it is dropped: [`Session::turn`] gives the one that is going on. Starting
 //! another one is refused with [`SessionError::Busy`]; it would leave a history that lacks the end of
-//! the first (P-77, C-12). [`Session::cancel`] ends one at once.
+//! the first (P-77, C-12). [`Session::cancel`] ends one at once, [`Session::detach`] leaves it be.
+//!
+//! ```compile_fail,E0499
+//! # async fn overlapping(mut session: agui_agent::Session) {
+//! let mut first = session.send("hello");
+//! let mut second = session.send("and hello again");
+//! first.next().await;
+//! # }
+//! ```
 
+mod answers;
+mod appended;
 mod calls;
 mod reattach;
 mod request;
@@ -48,13 +58,14 @@ use std::fmt;
 use std::sync::Arc;
 
 use agui_stream::fold::{Applied, Change, Conversation, Messages};
+use agui_stream::observe::{Observed, ObserverHandle};
 use agui_stream::patch::PatchLimits;
 use agui_stream::{Observer, Observers, PeerVersion};
 use agui_types::json::Value;
 use agui_types::message::{AssistantMessage, ToolMessage};
 use agui_types::{
-    ContentPart, Context, Interrupt, Json, JsonError, Message, MessageContent, MessageId,
-    ResumeEntry, ThreadId, TokenUsage, ToolCall, ToolCallId,
+    Context, Interrupt, Json, JsonError, Message, MessageContent, MessageId, ResumeEntry, ThreadId,
+    TokenUsage, ToolCall, ToolCallId,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -62,6 +73,7 @@ use uuid::Uuid;
 
 use crate::{Agent, RetryPolicy};
 
+pub use answers::{decline, resolve};
 pub use request::Request;
 pub use saved::SavedSession;
 pub use tools::{DEFAULT_TIMEOUT, FrontendTool, ToolCallContext, ToolOutput, Tools};
@@ -160,9 +172,7 @@ impl Session {
         self
     }
 
-    /// Adds an observer, to be asked after those that are there: see [`agui_stream::observe`] for
-    /// what it is told and may change. One that panics has failed in that callback, and nothing else
-    /// comes of it.
+    /// Adds an observer: see [`observe`](Self::observe), which also says how to remove one.
     #[must_use]
     pub fn with_observer(mut self, observer: impl Observer + Send + 'static) -> Self {
         self.observe(observer);
@@ -291,6 +301,19 @@ impl Session {
         }
     }
 
+    /// Lets go of the turn that is going on: what came stays as it is (C-12), nothing more is looked
+    /// at, calls that are being carried out are left without an answer, and another turn may begin.
+    /// `false` where there is none.
+    ///
+    /// The agent is not told to stop, but nobody reads it any more: over HTTP its connection is
+    /// closed, one in this process is dropped. An agent whose runs go on without readers can be
+    /// [connected to](Self::connect) again.
+    pub fn detach(&mut self) -> bool {
+        let was_busy = self.is_busy();
+        self.let_go();
+        was_busy
+    }
+
     /// Answers a call of a front-end tool. Have the agent [go on](Self::run) once none is left.
     ///
     /// `false`, and nothing changes, where no such call waits for an answer.
@@ -320,17 +343,34 @@ impl Session {
         let mut message = ToolMessage::new(&id, content, call);
         message.error = error;
         self.conversation.push_result(message, &mut self.applied);
+        let created = self.applied.changes.iter().find_map(|change| match change {
+            Change::MessageCreated { position, .. } => Some(*position),
+            _ => None,
+        });
+        if let Some(position) = created {
+            let observed = self.observers.added(position, &self.conversation);
+            self.report(observed);
+        }
         Some(id)
     }
 
     /// Adds a message of the application's own, which is sent with the next run.
     pub fn push(&mut self, message: impl Into<Message>) {
-        self.conversation.push(message.into());
+        let observed = self.add(message.into());
+        self.report(observed);
+    }
+
+    fn add(&mut self, message: Message) -> Observed {
+        let position = self.messages().len();
+        self.conversation.push(message);
+        self.observers.added(position, &self.conversation)
     }
 
     /// Replaces the messages.
     pub fn set_messages(&mut self, messages: Vec<Message>) {
         self.conversation.set_messages(messages);
+        let observed = self.observers.messages_replaced(&self.conversation);
+        self.report(observed);
     }
 
     /// Replaces the state with anything that serialises; the next run is sent it.
@@ -338,7 +378,22 @@ impl Session {
     /// Fails where the value cannot be written as JSON, or nests deeper than a state may.
     pub fn set_state<T: Serialize + ?Sized>(&mut self, state: &T) -> Result<(), crate::BoxError> {
         self.conversation.set_state(Value::try_from(&Json::encode(state)?)?);
+        let observed = self.observers.state_replaced(&self.conversation);
+        self.report(observed);
         Ok(())
+    }
+
+    /// Which observers failed: the turn says it, or where there is none, the log.
+    fn report(&mut self, observed: Observed) {
+        match &mut self.active {
+            Some(active) if !active.is_over() => active.tell_observed(observed),
+            _ => {
+                for error in observed.errors {
+                    let source = error.source.as_ref() as &dyn std::error::Error;
+                    tracing::warn!(error = source, callback = error.callback, "an observer failed");
+                }
+            }
+        }
     }
 
     /// Replaces what the agent is told about the application.
@@ -351,9 +406,18 @@ impl Session {
         self.forwarded_props = props;
     }
 
-    /// Adds an observer: see [`with_observer`](Self::with_observer).
-    pub fn observe(&mut self, observer: impl Observer + Send + 'static) {
-        self.observers.add(observer);
+    /// Adds an observer, to be asked after those that are there: see [`agui_stream::observe`] for
+    /// what it is told and may change. What the application itself adds or puts in place in the
+    /// session, it is told as well. The failure it is told of is a [`SessionError`] where nothing was
+    /// sent, else a [`DeliveryError`](crate::DeliveryError).
+    ///
+    /// One that fails or panics has failed in that callback, and nothing else comes of it: the turn
+    /// [says so](Update::ObserverFailed), outside of one a line of the log.
+    ///
+    /// The handle removes it again, also while a turn goes on, and from elsewhere: another task, or
+    /// the observer itself.
+    pub fn observe(&mut self, observer: impl Observer + Send + 'static) -> ObserverHandle {
+        self.observers.add(observer)
     }
 
     /// The front-end tools, to change them: what is offered with the next run.
@@ -371,35 +435,6 @@ impl Session {
     #[must_use]
     pub fn messages(&self) -> &Messages {
         self.conversation.messages()
-    }
-
-    /// The text that a change has just added: to a message's text, or to a call's arguments. `None` for
-    /// other changes, and for one of long ago, whose message is not there any more.
-    ///
-    /// ```
-    /// # use agui_agent::session::{Session, Update};
-    /// # async fn print(mut session: Session) {
-    /// let mut turn = session.send("hello");
-    /// while let Some(update) = turn.next().await {
-    ///     if let Update::Change(change) = update {
-    ///         print!("{}", turn.appended(&change).unwrap_or_default());
-    ///     }
-    /// }
-    /// # }
-    /// ```
-    #[must_use]
-    pub fn appended(&self, change: &Change) -> Option<&str> {
-        let (text, bytes) = match change {
-            Change::TextAppended { message, bytes } => {
-                (end_of(self.messages().find(message.as_str())?)?, *bytes)
-            }
-            Change::ArgumentsAppended { tool_call, bytes, .. } => {
-                let (_, call) = self.messages().find_call(tool_call.as_str())?;
-                (&*call.function.arguments, *bytes)
-            }
-            _ => return None,
-        };
-        text.get(text.len().checked_sub(bytes)?..)
     }
 
     /// The state.
@@ -457,48 +492,6 @@ impl fmt::Debug for Session {
             .field("open_interrupts", &self.open_interrupts().len())
             .field("busy", &self.is_busy())
             .finish_non_exhaustive()
-    }
-}
-
-/// The answer to an interrupt, of anything that serialises; a `null` is no payload and is left out
-/// (P-17).
-///
-/// Fails where the value cannot be written as JSON.
-pub fn resolve<T: Serialize + ?Sized>(
-    interrupt: &Interrupt,
-    payload: &T,
-) -> serde_json::Result<ResumeEntry> {
-    let mut entry = ResumeEntry::new(&interrupt.id, agui_types::ResumeStatus::Resolved);
-    entry.payload = Some(Json::encode(payload)?).filter(|payload| !payload.is_null());
-    Ok(entry)
-}
-
-/// Gives an interrupt up; an expired one can only be given up (C-87).
-#[must_use]
-pub fn decline(interrupt: &Interrupt) -> ResumeEntry {
-    ResumeEntry::new(&interrupt.id, agui_types::ResumeStatus::Cancelled)
-}
-
-/// The text of a message, or the last of its parts: where it grows.
-fn end_of(message: &Message) -> Option<&str> {
-    match message {
-        Message::Developer(message) => Some(&message.content),
-        Message::System(message) => Some(&message.content),
-        Message::Reasoning(message) => Some(&message.content),
-        Message::Assistant(message) => message.content.as_deref(),
-        Message::User(message) => end_of_content(&message.content),
-        Message::Tool(message) => end_of_content(&message.content),
-        _ => None,
-    }
-}
-
-fn end_of_content(content: &MessageContent) -> Option<&str> {
-    match content {
-        MessageContent::Text(text) => Some(text),
-        MessageContent::Parts(parts) => match parts.last()? {
-            ContentPart::Text(part) => Some(&part.text),
-            _ => None,
-        },
     }
 }
 

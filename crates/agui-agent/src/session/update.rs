@@ -1,6 +1,7 @@
 //! What a session tells: what changes while a turn goes on, and what it came to.
 
 use std::fmt;
+use std::time::Duration;
 
 use agui_stream::fold::Change;
 use agui_stream::observe::ObserverError;
@@ -22,6 +23,24 @@ pub enum Update {
     Warning(Warning),
     /// An observer failed, or panicked. That has no other consequence.
     ObserverFailed(ObserverError),
+    /// The connection was lost before the run had said how it ends. It is about to be taken up again
+    /// behind the last event that came; until then nothing is missing of what is shown.
+    ///
+    /// What follows is [`Reconnected`](Self::Reconnected), or this once more, or the end of the turn,
+    /// which is truncated when the [policy](crate::Session::with_reconnect) has given up.
+    Reconnecting {
+        /// Which attempt this is since the last event, from 1.
+        attempt: u32,
+        /// How long it waits first.
+        delay: Duration,
+        /// What was wrong with the connection; `None` where it just ended.
+        error: Option<AgentError>,
+    },
+    /// The connection is back: the events go on where they broke off.
+    Reconnected {
+        /// How many attempts it took.
+        attempts: u32,
+    },
     /// The handler of a front-end tool is called.
     ToolStarted {
         /// The call.

@@ -1,11 +1,16 @@
 //! What is written to the log.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
-use tracing::Level;
+use tracing::{Dispatch, Level};
 
 /// What is logged of `act`, up to a level.
 pub(crate) fn logged<Fut: Future>(level: Level, act: Fut) -> String {
+    // While there is one subscriber, a line that another thread is the first to come by is judged by
+    // the subscriber of that thread, which is none, and is off for all from then on. A second one,
+    // that wants everything, keeps every line open.
+    static SECOND: OnceLock<Dispatch> = OnceLock::new();
+    SECOND.get_or_init(|| Dispatch::new(tracing_subscriber::registry()));
     let log = Log::default();
     let writer = log.clone();
     let subscriber = tracing_subscriber::fmt()

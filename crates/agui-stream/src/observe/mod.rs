@@ -4,7 +4,7 @@
 //! [`on_event`](Observer::on_event) and in the callback of its kind. With what it returns it may put
 //! other messages or another state in place, or keep the event from the conversation. [`Observers`]
 //! is the list of them, used instead of [`Conversation::apply`](crate::Conversation::apply); while it
-//! is empty it costs nothing.
+//! is empty it costs nothing. An [`ObserverHandle`] removes one again, at any time.
 //!
 //! ```
 //! use agui_stream::Conversation;
@@ -61,5 +61,5 @@ mod scene;
 mod tests;
 
 pub use observer::{BoxError, Mutation, Observer, Reaction};
-pub use observers::{Observed, ObserverError, Observers};
+pub use observers::{Observed, ObserverError, ObserverHandle, Observers};
 pub use scene::Scene;

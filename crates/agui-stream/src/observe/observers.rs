@@ -5,6 +5,8 @@ use std::collections::HashMap;
 use std::error::Error;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use agui_types::event::Event;
 use agui_types::{Message, ToolCallId};
@@ -18,8 +20,10 @@ use crate::partial::PartialJson;
 ///
 /// Whoever drives a run calls [`run_initialized`](Self::run_initialized) before the request is made,
 /// [`apply`](Self::apply) with every event, [`run_failed`](Self::run_failed) where the stream broke
-/// off, and [`run_finalized`](Self::run_finalized) at the end, in each case. With no observers they do
-/// nothing, and `apply` is [`Conversation::apply`].
+/// off, and [`run_finalized`](Self::run_finalized) at the end, in each case; and says what the
+/// application did itself: [`added`](Self::added), [`messages_replaced`](Self::messages_replaced),
+/// [`state_replaced`](Self::state_replaced). With no observers they do nothing, and `apply` is
+/// [`Conversation::apply`].
 ///
 /// An observer that panics has failed in that callback, as if it had said so; it is asked again
 /// with the next event.
@@ -27,8 +31,34 @@ use crate::partial::PartialJson;
 /// Holds the value of the arguments of every open tool call.
 #[derive(Default)]
 pub struct Observers<'a> {
-    list: Vec<Box<dyn Observer + Send + 'a>>,
+    list: Vec<Listed<'a>>,
     arguments: Arguments,
+}
+
+struct Listed<'a> {
+    observer: Box<dyn Observer + Send + 'a>,
+    handle: ObserverHandle,
+}
+
+/// One observer of a list, to remove it: from anywhere, also from one of its callbacks while a run
+/// goes on.
+///
+/// Dropping the handle removes nothing. Clones are handles of the same observer.
+#[derive(Clone, Debug, Default)]
+pub struct ObserverHandle(Arc<AtomicBool>);
+
+impl ObserverHandle {
+    /// Removes the observer: from the next callback on it is not called any more. It is dropped when
+    /// the list is next used, or with it. Removing it again does nothing.
+    pub fn remove(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it was removed.
+    #[must_use]
+    pub fn is_removed(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
 }
 
 /// What came of asking the observers.
@@ -58,15 +88,17 @@ impl<'a> Observers<'a> {
         Self::default()
     }
 
-    /// Adds one, to be asked after those that are there.
-    pub fn add(&mut self, observer: impl Observer + Send + 'a) {
-        self.list.push(Box::new(observer));
+    /// Adds one, to be asked after those that are there. The handle removes it again.
+    pub fn add(&mut self, observer: impl Observer + Send + 'a) -> ObserverHandle {
+        let handle = ObserverHandle::default();
+        self.list.push(Listed { observer: Box::new(observer), handle: handle.clone() });
+        handle
     }
 
     /// Whether there is none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.list.is_empty()
+        self.list.iter().all(|listed| listed.handle.is_removed())
     }
 
     /// Says that a run is about to be asked for: behind [`Conversation::begin_exchange`], so that
@@ -93,7 +125,8 @@ impl<'a> Observers<'a> {
         conversation: &mut Conversation,
         applied: &mut Applied,
     ) -> Observed {
-        if self.list.is_empty() {
+        if self.is_empty() {
+            self.list.clear();
             conversation.apply(event, applied);
             return Observed::default();
         }
@@ -139,6 +172,72 @@ impl<'a> Observers<'a> {
         })
     }
 
+    /// Says that the application added a message itself, which stands at this position: with
+    /// [`on_new_message`](Observer::on_new_message), [`on_new_tool_call`](Observer::on_new_tool_call) for
+    /// each call that an assistant message has, and
+    /// [`on_messages_changed`](Observer::on_messages_changed).
+    pub fn added(&mut self, position: usize, conversation: &Conversation) -> Observed {
+        let mut observed = Observed::default();
+        let Some(message) = conversation.messages().get(position) else { return observed };
+        let errors = &mut observed.errors;
+        self.tell("on_new_message", errors, |it| it.on_new_message(message, conversation));
+        if let Message::Assistant(message) = message {
+            for call in message.tool_calls.iter().flatten() {
+                self.tell("on_new_tool_call", errors, |it| it.on_new_tool_call(call, conversation));
+            }
+        }
+        self.tell("on_messages_changed", errors, |it| it.on_messages_changed(conversation));
+        observed
+    }
+
+    /// Says that the application put other messages in place itself.
+    pub fn messages_replaced(&mut self, conversation: &Conversation) -> Observed {
+        self.wrote(Wrote { messages: true, state: false }, conversation)
+    }
+
+    /// Says that the application put another state in place itself.
+    pub fn state_replaced(&mut self, conversation: &Conversation) -> Observed {
+        self.wrote(Wrote { messages: false, state: true }, conversation)
+    }
+
+    fn wrote(&mut self, wrote: Wrote, conversation: &Conversation) -> Observed {
+        let mut observed = Observed::default();
+        self.tell_of_changes(wrote, conversation, &mut observed.errors);
+        observed
+    }
+
+    /// Tells all of them of one thing.
+    fn tell(
+        &mut self,
+        callback: &'static str,
+        errors: &mut Vec<ObserverError>,
+        mut call: impl FnMut(&mut dyn Observer),
+    ) {
+        for Listed { observer, handle } in &mut self.list {
+            if handle.is_removed() {
+                continue;
+            }
+            let told = catch_unwind(AssertUnwindSafe(|| call(observer.as_mut())));
+            if let Err(panic) = told {
+                errors.push(ObserverError { callback, source: Panicked::new(&*panic).into() });
+            }
+        }
+    }
+
+    fn tell_of_changes(
+        &mut self,
+        wrote: Wrote,
+        conversation: &Conversation,
+        errors: &mut Vec<ObserverError>,
+    ) {
+        if wrote.messages {
+            self.tell("on_messages_changed", errors, |it| it.on_messages_changed(conversation));
+        }
+        if wrote.state {
+            self.tell("on_state_changed", errors, |it| it.on_state_changed(conversation));
+        }
+    }
+
     fn turn(
         &mut self,
         conversation: &mut Conversation,
@@ -146,18 +245,21 @@ impl<'a> Observers<'a> {
         take: impl FnOnce(&mut Turn<'_, 'a>),
     ) -> Observed {
         applied.clear();
+        self.list.retain(|listed| !listed.handle.is_removed());
         let observed = Observed::default();
         let mut turn =
             Turn { observers: self, conversation, applied, wrote: Wrote::default(), observed };
         take(&mut turn);
-        turn.tell_of_changes();
-        turn.observed
+        let Turn { observers, conversation, wrote, mut observed, .. } = turn;
+        observers.tell_of_changes(wrote, conversation, &mut observed.errors);
+        observed
     }
 }
 
 impl fmt::Debug for Observers<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Observers").field("len", &self.list.len()).finish_non_exhaustive()
+        let len = self.list.iter().filter(|listed| !listed.handle.is_removed()).count();
+        f.debug_struct("Observers").field("len", &len).finish_non_exhaustive()
     }
 }
 
@@ -186,9 +288,12 @@ impl Turn<'_, '_> {
         mut call: impl FnMut(&mut dyn Observer, &Scene<'_>) -> Option<(&'static str, Reaction)>,
     ) {
         let Observers { list, arguments } = &mut *self.observers;
-        for observer in list {
+        for Listed { observer, handle } in list {
             if self.observed.stopped {
                 return;
+            }
+            if handle.is_removed() {
+                continue;
             }
             let subject = event.map_or(Subject::None, Subject::of);
             let arguments_so_far = event.and_then(|event| arguments.of(event, self.conversation));
@@ -273,27 +378,13 @@ impl Turn<'_, '_> {
             _ => return,
         };
         let (conversation, errors) = (&*self.conversation, &mut self.observed.errors);
-        for observer in &mut self.observers.list {
-            if let Some(message) = message {
-                tell("on_new_message", errors, || observer.on_new_message(message, conversation));
-            }
-            if let Some(call) = call {
-                tell("on_new_tool_call", errors, || observer.on_new_tool_call(call, conversation));
-            }
+        if let Some(message) = message {
+            let tell = |it: &mut dyn Observer| it.on_new_message(message, conversation);
+            self.observers.tell("on_new_message", errors, tell);
         }
-    }
-
-    fn tell_of_changes(&mut self) {
-        let (conversation, errors) = (&*self.conversation, &mut self.observed.errors);
-        if self.wrote.messages {
-            for observer in &mut self.observers.list {
-                tell("on_messages_changed", errors, || observer.on_messages_changed(conversation));
-            }
-        }
-        if self.wrote.state {
-            for observer in &mut self.observers.list {
-                tell("on_state_changed", errors, || observer.on_state_changed(conversation));
-            }
+        if let Some(call) = call {
+            let tell = |it: &mut dyn Observer| it.on_new_tool_call(call, conversation);
+            self.observers.tell("on_new_tool_call", errors, tell);
         }
     }
 }
@@ -301,13 +392,6 @@ impl Turn<'_, '_> {
 /// What a callback answers; one that panics has failed.
 fn caught(call: impl FnOnce() -> Reaction) -> Reaction {
     catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(|panic| Err(Panicked::new(&*panic).into()))
-}
-
-/// Calls back where there is nothing to answer.
-fn tell(callback: &'static str, errors: &mut Vec<ObserverError>, call: impl FnOnce()) {
-    if let Err(panic) = catch_unwind(AssertUnwindSafe(call)) {
-        errors.push(ObserverError { callback, source: Panicked::new(&*panic).into() });
-    }
 }
 
 /// An observer panicked.

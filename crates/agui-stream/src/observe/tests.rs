@@ -304,6 +304,55 @@ fn an_observer_may_deal_with_a_failed_run() {
 }
 
 #[test]
+fn one_that_is_removed_is_not_called_any_more() {
+    let mut stage = Stage::new();
+    let log = stage.log.clone();
+    let first = stage.observers.add(Watcher {
+        name: "first",
+        log: log.clone(),
+        answer: |_: &Event, _: &Scene<'_>| Ok(Mutation::new()),
+    });
+    let second: Arc<Mutex<Option<ObserverHandle>>> = Arc::default();
+    let removes = Arc::clone(&second);
+    stage.add("removes", move |_, _| {
+        removes.lock().unwrap().as_ref().unwrap().remove();
+        Ok(Mutation::new())
+    });
+    let added = stage.observers.add(Watcher {
+        name: "second",
+        log,
+        answer: |_: &Event, _: &Scene<'_>| Ok(Mutation::new()),
+    });
+    *second.lock().unwrap() = Some(added);
+    let _ = stage.push(TextMessageStart::new("m"));
+    // Not even in the same event: it is behind the one that removes it.
+    let expected = [
+        "first TEXT_MESSAGE_START 1",
+        "removes TEXT_MESSAGE_START 1",
+        "first messages",
+        "removes messages",
+    ];
+    assert_eq!(stage.log(), expected);
+    first.remove();
+    assert!(first.is_removed() && !stage.observers.is_empty());
+    let _ = stage.push(TextMessageEnd::new("m"));
+    assert_eq!(stage.log(), ["removes TEXT_MESSAGE_END 2"]);
+}
+
+#[test]
+fn what_the_application_does_is_told() {
+    let mut stage = Stage::new();
+    stage.add("a", |_, _| Ok(Mutation::new()));
+    stage.conversation.push(said("v", "more"));
+    assert!(stage.observers.added(1, &stage.conversation).errors.is_empty());
+    // There is no such message.
+    assert!(stage.observers.added(2, &stage.conversation).errors.is_empty());
+    assert!(stage.observers.state_replaced(&stage.conversation).errors.is_empty());
+    assert!(stage.observers.messages_replaced(&stage.conversation).errors.is_empty());
+    assert_eq!(stage.log(), ["a messages", "a state", "a messages"]);
+}
+
+#[test]
 fn none_of_them_is_as_if_there_were_none() {
     let mut stage = Stage::new();
     let mut alone = stage.conversation.clone();

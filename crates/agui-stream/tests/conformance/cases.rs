@@ -3,8 +3,8 @@
 use agui_stream::{Class, Ending, Pipeline};
 use serde_json::{Value, json};
 
-use crate::client::{Consumed, all_written, consume, conversation, lacking, state, written};
-use crate::compare::differences;
+use crate::client::{Consumed, all_written, consume, conversation, state, written};
+use crate::compare::{differences, lacking};
 use crate::corpus::{Verdicts, find};
 
 #[test]

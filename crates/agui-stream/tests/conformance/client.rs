@@ -5,8 +5,6 @@ use agui_stream::{Conversation, Fault, Pipeline, Warning};
 use agui_types::{Event, EventReader, FromJson, Message, ReadErrorKind, ToJson};
 use serde_json::Value;
 
-use crate::compare::differences;
-
 /// What came of a stream.
 #[derive(Default)]
 pub(crate) struct Consumed {
@@ -85,24 +83,4 @@ pub(crate) fn written<T: ToJson>(value: &T) -> Value {
 
 pub(crate) fn all_written<'a, T: ToJson + 'a>(values: impl IntoIterator<Item = &'a T>) -> Value {
     values.into_iter().map(written).collect()
-}
-
-/// What a value lacks of what is asked for: arrays of the same length, objects on the named keys.
-pub(crate) fn lacking(what: &str, asked: &Value, found: &Value) -> Vec<String> {
-    match (asked, found) {
-        (Value::Array(asked), Value::Array(found)) if found.len() == asked.len() => {
-            let pairs = asked.iter().zip(found).enumerate();
-            pairs
-                .flat_map(|(at, (asked, found))| lacking(&format!("{what}[{at}]"), asked, found))
-                .collect()
-        }
-        (Value::Object(asked), Value::Object(found)) => asked
-            .iter()
-            .flat_map(|(key, asked)| match found.get(key) {
-                Some(found) => lacking(&format!("{what}.{key}"), asked, found),
-                None => vec![format!("{what}.{key}: expected {asked}, found nothing")],
-            })
-            .collect(),
-        (asked, found) => differences(what, asked, found),
-    }
 }

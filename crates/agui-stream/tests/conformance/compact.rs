@@ -37,11 +37,22 @@ fn lines() {
 
 #[test]
 fn cases() {
-    let Some(folder) = find("../cases/22-compaction-keeps-open-groups-inside-their-run") else {
-        return;
-    };
-    let text = std::fs::read_to_string(folder.join("case.json")).unwrap();
-    let case: Value = serde_json::from_str(&text).unwrap();
+    let Some(folder) = find("../cases") else { return };
+    let mut count = 0;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let text = std::fs::read_to_string(entry.unwrap().path().join("case.json"));
+        let Ok(text) = text else { continue };
+        let case: Value = serde_json::from_str(&text).unwrap();
+        if case["input"]["op"] == "compact" {
+            agrees(&case);
+            count += 1;
+        }
+    }
+    assert!(count > 0);
+}
+
+/// A stream that is compacted verifies, folds as before, and says what was said.
+fn agrees(case: &Value) {
     let events = events(&case["input"]["events"]);
     let compacted = compact(events.clone());
     assert_eq!(reduced(&compacted).unwrap(), reduced(&events).unwrap());

@@ -9,6 +9,27 @@ pub(crate) fn differences(what: &str, expected: &Value, found: &Value) -> Vec<St
     all
 }
 
+/// What a value lacks of what is asked for: arrays of the same length, objects on the named keys.
+#[allow(dead_code)]
+pub(crate) fn lacking(what: &str, asked: &Value, found: &Value) -> Vec<String> {
+    match (asked, found) {
+        (Value::Array(asked), Value::Array(found)) if found.len() == asked.len() => {
+            let pairs = asked.iter().zip(found).enumerate();
+            pairs
+                .flat_map(|(at, (asked, found))| lacking(&format!("{what}[{at}]"), asked, found))
+                .collect()
+        }
+        (Value::Object(asked), Value::Object(found)) => asked
+            .iter()
+            .flat_map(|(key, asked)| match found.get(key) {
+                Some(found) => lacking(&format!("{what}.{key}"), asked, found),
+                None => vec![format!("{what}.{key}: expected {asked}, found nothing")],
+            })
+            .collect(),
+        (asked, found) => differences(what, asked, found),
+    }
+}
+
 fn compare(path: &str, expected: &Value, found: &Value, all: &mut Vec<String>) {
     match (expected, found) {
         (Value::Object(a), Value::Object(b)) => {

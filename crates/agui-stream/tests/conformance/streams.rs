@@ -4,7 +4,8 @@ use agui_stream::{Outgoing, PeerVersion, Pipeline};
 use agui_types::{Event, ProtocolVersion, RunAgentInput};
 use serde_json::{Value, json};
 
-use crate::client::{Consumed, all_written, consume, conversation, lacking, read, state, written};
+use crate::client::{Consumed, all_written, consume, conversation, read, state, written};
+use crate::compare::lacking;
 use crate::corpus::{Verdicts, find};
 
 #[test]
