@@ -16,6 +16,10 @@ use futures_util::StreamExt;
 use support::{FINISHED, OK, STARTED, header, peer, read_request, silent_peer, soon};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio_rustls::rustls::server::WebPkiClientVerifier;
+use tokio_rustls::rustls::{RootCertStore, ServerConfig};
 
 fn input() -> RunAgentInput {
     RunAgentInput::new("t", "r", Vec::new())
@@ -344,28 +348,53 @@ async fn positions_are_noted_and_continued_from() {
     assert!(HttpAgent::new(&url).unwrap().connect(input(), RunContext::new()).is_none());
 }
 
-#[tokio::test]
-async fn tls_trusts_the_authority_that_it_is_given() {
-    let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+/// A key and a certificate that it signed itself.
+struct Identity {
+    pem: String,
+    with_key: String,
+    der: CertificateDer<'static>,
+    key: PrivateKeyDer<'static>,
+}
+
+fn identity(name: &str) -> Identity {
+    let made = rcgen::generate_simple_self_signed([name.to_owned()]).unwrap();
     let pem = made.cert.pem();
-    let certificate = made.cert.der().clone();
-    let key =
-        tokio_rustls::rustls::pki_types::PrivateKeyDer::try_from(made.signing_key.serialize_der())
-            .unwrap();
+    Identity {
+        with_key: format!("{pem}{}", made.signing_key.serialize_pem()),
+        pem,
+        der: made.cert.der().clone(),
+        key: PrivateKeyDer::try_from(made.signing_key.serialize_der()).unwrap(),
+    }
+}
+
+/// A peer that answers one client over TLS, the first that it and that trusts it; where `client` is
+/// given, only who has shown that certificate.
+async fn tls_peer(
+    server: Identity,
+    client: Option<CertificateDer<'static>>,
+) -> (String, JoinHandle<()>) {
     let provider = Arc::new(tokio_rustls::rustls::crypto::ring::default_provider());
-    let config = tokio_rustls::rustls::ServerConfig::builder_with_provider(provider)
+    let config = ServerConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_no_client_auth()
-        .with_single_cert(vec![certificate], key)
         .unwrap();
+    let config = match client {
+        Some(client) => {
+            let mut roots = RootCertStore::empty();
+            roots.add(client).unwrap();
+            let roots = Arc::new(roots);
+            let verifier = WebPkiClientVerifier::builder_with_provider(roots, provider);
+            config.with_client_cert_verifier(verifier.build().unwrap())
+        }
+        None => config.with_no_client_auth(),
+    };
+    let config = config.with_single_cert(vec![server.der], server.key).unwrap();
     let acceptor = tokio_rustls::TlsAcceptor::from(Arc::new(config));
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("https://localhost:{}/", listener.local_addr().unwrap().port());
     let served = tokio::spawn(async move {
         loop {
             let (socket, _) = listener.accept().await.unwrap();
-            // Who does not trust it goes away.
+            // Who does not trust it, or is not trusted, goes away.
             let Ok(mut socket) = acceptor.accept(socket).await else { continue };
             read_request(&mut socket).await;
             let answer = format!("{OK}{STARTED}{FINISHED}");
@@ -374,6 +403,14 @@ async fn tls_trusts_the_authority_that_it_is_given() {
             return;
         }
     });
+    (url, served)
+}
+
+#[tokio::test]
+async fn tls_trusts_the_authority_that_it_is_given() {
+    let server = identity("localhost");
+    let pem = server.pem.clone();
+    let (url, served) = tls_peer(server, None).await;
     let stranger = HttpAgent::builder(&url).no_proxy();
     let error = outcome(run(stranger)).await.1.unwrap();
     assert!(matches!(error, AgentError::Connect { .. }), "{error:?}");
@@ -388,4 +425,49 @@ async fn tls_trusts_the_authority_that_it_is_given() {
     }
     let error = HttpAgent::builder(&url).client_certificate("x").build().unwrap_err();
     assert!(matches!(error, BuildError::Certificate(_)), "{error:?}");
+}
+
+#[tokio::test]
+async fn tls_shows_a_certificate_where_it_is_given_one() {
+    let (server, own, others) = (identity("localhost"), identity("client"), identity("client"));
+    let pem = server.pem.clone();
+    let (url, served) = tls_peer(server, Some(own.der)).await;
+    let builder =
+        || HttpAgent::builder(&url).no_proxy().root_certificates(pem.clone()).only_given_roots();
+    for stranger in [builder(), builder().client_certificate(others.with_key)] {
+        // The handshake of TLS 1.3 is over for the client before the server has judged.
+        let (types, error) = outcome(run(stranger)).await;
+        let error = error.unwrap();
+        assert_eq!((types.len(), error.class()), (0, "transport"), "{error:?}");
+    }
+    let agent = builder().client_certificate(own.with_key);
+    let (types, error) = outcome(run(agent)).await;
+    assert_eq!((types.len(), error.is_none()), (2, true), "{error:?}");
+    soon(served).await;
+}
+
+/// It is about connecting, TLS included, and not about the run.
+#[tokio::test]
+async fn connecting_has_its_time_and_a_run_any() {
+    const SHORT: Duration = Duration::from_millis(200);
+    // It takes the connection, and says nothing about TLS.
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("https://localhost:{}/", listener.local_addr().unwrap().port());
+    let agent = HttpAgent::builder(url).no_proxy().connect_timeout(SHORT);
+    let error = outcome(run(agent)).await.1.unwrap();
+    assert!(matches!(error, AgentError::Connect { .. }), "{error:?}");
+
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    let served = tokio::spawn(async move {
+        let (mut socket, _) = listener.accept().await.unwrap();
+        read_request(&mut socket).await;
+        for piece in [OK, STARTED, FINISHED] {
+            tokio::time::sleep(SHORT * 2).await;
+            socket.write_all(piece.as_bytes()).await.unwrap();
+        }
+    });
+    let (types, error) = outcome(run(HttpAgent::builder(url).connect_timeout(SHORT))).await;
+    assert_eq!((types.len(), error.is_none()), (2, true), "{error:?}");
+    soon(served).await;
 }
