@@ -1,11 +1,14 @@
 //! What an agent gets of an input that is unusual: as much as the protocol describes.
 
 mod common;
+#[allow(dead_code)]
+#[path = "../../agui-stream/tests/conformance/corpus.rs"]
+mod corpus;
 
 use std::sync::mpsc;
 
 use agui_server::{AgentService, codes};
-use agui_types::{RunAgentInput, ToJson};
+use agui_types::{FromJson, RunAgentInput, ToJson};
 use common::{Log, body_text, post, raw};
 use futures_util::stream;
 use serde_json::{Value, json};
@@ -245,4 +248,38 @@ async fn falsy_answers_are_answers() {
         let sent = input(json!({"resume": [entry]}));
         assert_eq!(received(&sent).await, (sent, String::new()));
     }
+}
+
+/// The reported cases of inputs that are read: which are let in, and that nothing of them is lost
+/// where they are read and written again.
+#[tokio::test]
+async fn cases() {
+    let Some(folder) = corpus::find("../cases") else { return };
+    let mut count = 0;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let text = std::fs::read_to_string(entry.unwrap().path().join("case.json"));
+        let Ok(text) = text else { continue };
+        let case: Value = serde_json::from_str(&text).unwrap();
+        if case["input"]["op"] != "parse" {
+            continue;
+        }
+        let (mut results, mut round_trips) = (json!({}), json!({}));
+        for input in case["input"]["inputs"].as_array().unwrap() {
+            let (label, input) = (input["label"].as_str().unwrap(), &input["value"]);
+            let agent = raw(|_| Box::pin(stream::empty()));
+            let request = post(input.to_string());
+            let response = AgentService::new(agent).oneshot(request).await.unwrap();
+            let accepted = response.status() == 200;
+            results[label] = if accepted { "accepted" } else { "rejected" }.into();
+            if case["expect"]["roundTrip"].get(label).is_some() {
+                let read = RunAgentInput::from_json_tolerant(&input.to_string()).unwrap().value;
+                let written: Value = serde_json::from_str(&read.to_json()).unwrap();
+                round_trips[label] = (written == *input).into();
+            }
+        }
+        let found = json!({"results": results, "roundTrip": round_trips});
+        assert_eq!(found, case["expect"], "{}", case["description"]);
+        count += 1;
+    }
+    assert!(count > 0);
 }
