@@ -161,3 +161,16 @@ async fn a_shared_secret_lets_in_whoever_knows_it() {
     basic.headers_mut().insert("authorization", HeaderValue::from_static("Basic s3cret"));
     assert_eq!(refused(&service("s3cret"), basic).await, unauthorized);
 }
+
+/// What serves is shared by the tasks of a server; what is answered with goes to one of them.
+#[test]
+fn what_serves_may_move_between_threads() {
+    fn shared<T: Clone + Send + Sync + 'static>() {}
+    fn sent<T: Send + 'static>() {}
+    shared::<AgentService>();
+    shared::<agui_server::CapabilitiesService>();
+    sent::<agui_server::ResponseBody>();
+    sent::<Refusal>();
+    fn is_sent<T: Send + 'static>(_: &T) {}
+    is_sent(&service().oneshot(post(INPUT)));
+}

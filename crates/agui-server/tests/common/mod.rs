@@ -4,7 +4,7 @@
 pub mod client;
 
 use std::io::Write;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use agui_agent::{Agent, AgentError, EventStream, RunContext};
 use agui_server::ResponseBody;
@@ -110,6 +110,11 @@ pub struct Log {
 
 impl Log {
     pub fn capture() -> Self {
+        // While there is one subscriber, a line that another thread is the first to come by is judged
+        // by the subscriber of that thread, which may be none, and is off for all from then on. A
+        // second one, that wants everything, keeps every line open.
+        static SECOND: OnceLock<tracing::Dispatch> = OnceLock::new();
+        SECOND.get_or_init(|| tracing::Dispatch::new(tracing_subscriber::registry()));
         let text = Arc::new(Mutex::new(Vec::new()));
         let writer = Writer(Arc::clone(&text));
         let subscriber = tracing_subscriber::fmt()
