@@ -14,8 +14,8 @@ use agui_agent::{
 use agui_types::{Event, RunAgentInput};
 use futures_util::StreamExt;
 use support::{FINISHED, OK, STARTED, header, peer, read_request, silent_peer, soon};
-use tokio::io::AsyncWriteExt;
-use tokio::net::TcpListener;
+use tokio::io::{AsyncWriteExt, copy_bidirectional};
+use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::server::WebPkiClientVerifier;
@@ -469,5 +469,57 @@ async fn connecting_has_its_time_and_a_run_any() {
     });
     let (types, error) = outcome(run(HttpAgent::builder(url).connect_timeout(SHORT))).await;
     assert_eq!((types.len(), error.is_none()), (2, true), "{error:?}");
+    soon(served).await;
+}
+
+/// A proxy that makes one tunnel to a port of this machine. Gives the head of the request for it.
+async fn tunnel() -> (String, JoinHandle<String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let tunnelled = tokio::spawn(async move {
+        let (mut client, _) = listener.accept().await.unwrap();
+        let head = read_request(&mut client).await;
+        let port = head.split([':', ' ']).nth(2).unwrap().parse().unwrap();
+        let mut server = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+        client.write_all(b"HTTP/1.1 200 Connected\r\n\r\n").await.unwrap();
+        // Either end may close without a word.
+        let _ = copy_bidirectional(&mut client, &mut server).await;
+        head
+    });
+    (address, tunnelled)
+}
+
+/// It learns where to, and nothing else: no path, no header of the agent's, no input.
+#[tokio::test]
+async fn a_proxy_in_front_of_tls_makes_a_tunnel() {
+    let server = identity("localhost");
+    let pem = server.pem.clone();
+    let (url, served) = tls_peer(server, None).await;
+    let (proxy, tunnelled) = tunnel().await;
+    let agent = HttpAgent::builder(format!("{url}chat?key=s3cret"))
+        .header("authorization", "Bearer s3cret")
+        .proxy(format!("http://me:pr0xy@{proxy}"))
+        .root_certificates(pem)
+        .only_given_roots();
+    let (types, error) = outcome(run(agent)).await;
+    assert_eq!((types.len(), error.is_none()), (2, true), "{error:?}");
+    soon(served).await;
+    let head = soon(tunnelled).await;
+    let place = url.trim_start_matches("https://").trim_end_matches('/');
+    assert!(head.starts_with(&format!("CONNECT {place} HTTP/1.1\r\n")), "{head}");
+    assert_eq!(header(&head, "proxy-authorization"), Some("Basic bWU6cHIweHk="));
+    assert!(!head.contains("s3cret") && !head.contains("chat"), "{head}");
+}
+
+#[tokio::test]
+async fn a_proxy_that_refuses_is_no_connection() {
+    let refusal = "HTTP/1.1 407 Who are you\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+    let (url, served) = peer(vec![refusal]).await;
+    let proxy = url.replace("http://", "http://me:pr0xy@");
+    let agent = HttpAgent::builder("https://agents.example/chat").proxy(proxy);
+    let error = outcome(run(agent)).await.1.unwrap();
+    assert!(matches!(error, AgentError::Connect { .. }), "{error:?}");
+    let shown = format!("{error:?} {}", chain(&error));
+    assert!(shown.contains("agents.example") && !shown.contains("pr0xy"), "{shown}");
     soon(served).await;
 }
