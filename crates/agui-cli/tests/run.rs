@@ -686,6 +686,23 @@ fn input_state_and_headers_reach_the_agent() {
 }
 
 #[test]
+fn the_environment_names_a_proxy_and_who_is_reached_without_one() {
+    let proxy = Peer::streaming(&[STARTED, FINISHED]);
+    let mut command = agui(&["run", "http://agents.example/chat", "hi", "--thread", "t"]);
+    let ran = finish(command.env("http_proxy", &proxy.url).spawn().unwrap());
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_eq!(proxy.request().unwrap()["messages"][0]["content"], "hi");
+
+    let (proxy, agent) = (Peer::streaming(&[]), Peer::streaming(&[STARTED, FINISHED]));
+    let mut command = agui(&["run", &agent.url, "hi", "--thread", "t"]);
+    command.env("http_proxy", &proxy.url).env("no_proxy", "127.0.0.1");
+    let ran = finish(command.spawn().unwrap());
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_eq!(agent.request().unwrap()["messages"][0]["content"], "hi");
+    assert!(proxy.request().is_none());
+}
+
+#[test]
 fn an_old_agent_is_spared_what_it_cannot_take() {
     let peer = Peer::streaming(&[STARTED, FINISHED]);
     let path = fresh_path("input.json");
