@@ -534,6 +534,46 @@ async fn connecting_takes_the_agents_history_over() {
     assert!(matches!(error, SessionError::NothingToConnectTo));
 }
 
+/// A part of what is connected to takes nothing away.
+#[tokio::test]
+async fn what_is_held_stays_until_it_is_restated() {
+    // T-9, C-12
+    const STARTED: &str = r#"{"type":"RUN_STARTED","threadId":"$thread","runId":"r1"}"#;
+    const MESSAGES: &str = r#"{"type":"MESSAGES_SNAPSHOT","messages":[{"id":"mine","role":"user","content":"x"},{"id":"new","role":"user","content":"y"}]}"#;
+    const STATE: &str = r#"{"type":"STATE_SNAPSHOT","snapshot":{"n":2}}"#;
+    let held = |answer: Answer| {
+        Session::new(Scripted::new([]).connecting([answer]))
+            .with_messages(vec![Message::from(UserMessage::new("mine", "only here"))])
+            .with_state(Value::parse(r#"{"n":1}"#).unwrap())
+    };
+    let broken = || AgentError::Transport { source: "reset".into() };
+    for (events, restated) in [
+        (&[STARTED][..], false),
+        (&[STARTED, MESSAGES][..], false),
+        (&[STARTED, STATE][..], false),
+        (&[STARTED, STATE, MESSAGES][..], true),
+    ] {
+        let mut session = held(Answer::of(events).then(broken));
+        let finished = session.connect().finish().await.unwrap();
+        assert_eq!((finished.ending, finished.runs), (Ending::Truncated, u32::from(restated)));
+        assert!(finished.cut_off.is_some());
+        let expected: &[&str] = if restated { &["mine", "new"] } else { &["mine"] };
+        assert_eq!(ids(&session.messages().to_vec()), expected);
+        assert_eq!(session.state().to_string(), if restated { r#"{"n":2}"# } else { r#"{"n":1}"# });
+    }
+
+    // The same where it is let go of from here, before the rest was looked at.
+    let mut session = held(Answer::of(&[STARTED, STATE, MESSAGES]));
+    let mut turn = session.connect();
+    let replaced =
+        |update: Option<Update>| matches!(update, Some(Update::Change(Change::MessagesReplaced)));
+    while !replaced(turn.next().await) {}
+    assert!(turn.messages().is_empty());
+    assert!(session.detach() && !session.detach());
+    assert_eq!(ids(&session.messages().to_vec()), ["mine"]);
+    assert_eq!(session.state().to_string(), r#"{"n":1}"#);
+}
+
 #[tokio::test]
 async fn a_client_refuses_before_sending_what_does_not_cover_every_interrupt() {
     // cases 25 and 26

@@ -265,7 +265,8 @@ impl Session {
 
     /// Attaches to what the agent has done and does on this thread, where it
     /// [can be](Agent::connect): its history takes the place of what is held here, and what goes on
-    /// is followed to its end. An agent that has nothing leaves everything as it is.
+    /// is followed to its end. An agent that has nothing leaves everything as it is, and so does one
+    /// that breaks off, or is cancelled or detached from, before it has restated what is held here.
     ///
     /// Calls of front-end tools are not carried out then, since another application may have done
     /// it; [`run_tools`](Self::run_tools) does.

@@ -8,7 +8,7 @@ use std::task::{Context, Poll, ready};
 use agui_stream::Ending;
 use agui_stream::fold::{Change, Conversation};
 use agui_types::json::Value;
-use agui_types::{Event, ToolCallId};
+use agui_types::{Event, Message, ToolCallId};
 use futures_core::Stream;
 
 use super::{Attached, End, Stage};
@@ -94,8 +94,9 @@ impl Session {
     /// Puts another conversation in the place of the one that is held, which it gives.
     fn put_in_place(&mut self, conversation: Conversation) -> Conversation {
         let before = std::mem::replace(&mut self.conversation, conversation);
-        let Some(active) = &mut self.active else { return before };
-        active.told.extend(all_replaced());
+        if let Some(active) = &mut self.active {
+            active.told.extend(all_replaced());
+        }
         if !before.messages().is_empty() || !self.messages().is_empty() {
             let observed = self.observers.messages_replaced(&self.conversation);
             self.report(observed);
@@ -105,6 +106,32 @@ impl Session {
             self.report(observed);
         }
         before
+    }
+
+    /// Puts back what was held before something was connected to: it is better than a part of what
+    /// was to take its place.
+    fn put_back(&mut self) {
+        let Some(active) = &mut self.active else { return };
+        // As if nothing had come.
+        match std::mem::replace(&mut active.attached, Attached::Yes) {
+            Attached::InPlaceOf(before) => drop(self.put_in_place(*before)),
+            other => active.attached = other,
+        }
+    }
+
+    /// The same, where what came has not got as far as what was held: a message of it is missing, or
+    /// its state.
+    fn put_back_unless_restated(&mut self) {
+        let Some(active) = &self.active else { return };
+        let Attached::InPlaceOf(before) = &active.attached else { return };
+        let is_held = |message: &Message| {
+            message.id().is_none_or(|id| self.messages().find(id.as_str()).is_some())
+        };
+        let no_state = Value::Object(Default::default());
+        let state_came = *self.state() != no_state || *before.state() == no_state;
+        if !state_came || !before.messages().iter().all(is_held) {
+            self.put_back();
+        }
     }
 
     /// Whether an observer has dealt with it.
@@ -148,13 +175,10 @@ impl Session {
 
     /// The run is over; calls of front-end tools come next, unless something is amiss.
     pub(super) fn end_run(&mut self, end: End) {
-        let Some(active) = &mut self.active else { return };
-        if let (End::Failed(_), Attached::InPlaceOf(_)) = (&end, &active.attached)
-            && let Attached::InPlaceOf(before) =
-                std::mem::replace(&mut active.attached, Attached::No)
-        {
-            // What was there before is better than a part of what was to come.
-            self.put_in_place(*before);
+        match end {
+            End::Said => {}
+            End::Cancelled | End::CutOff(_) => self.put_back_unless_restated(),
+            End::Failed(_) => self.put_back(),
         }
         let Some(active) = &mut self.active else { return };
         active.new_messages.extend(self.conversation.new_messages().cloned());
@@ -192,12 +216,14 @@ impl Session {
 
     /// Forgets the turn, whatever it was about to do.
     pub(in crate::session) fn let_go(&mut self) {
-        let Some(active) = self.active.take() else { return };
-        if let Stage::Streaming(_) = active.stage {
-            drop(active);
+        if self.active.as_ref().is_some_and(|active| matches!(active.stage, Stage::Streaming(_))) {
+            self.put_back_unless_restated();
+            // Its stream is dropped before anybody is told.
+            self.active = None;
             let observed = self.observers.run_finalized(&mut self.conversation, &mut self.applied);
             self.report(observed);
         }
+        self.active = None;
     }
 
     fn begin_call(&mut self, call: &ToolCallId) {
