@@ -35,6 +35,24 @@ fn the_protocol_page_has_every_rule_once_and_in_order() {
     assert!(silent.is_empty(), "{silent:?} say nothing");
 }
 
+#[test]
+fn an_assistant_finds_the_skill() {
+    let skill = read("skills/agui/SKILL.md");
+    let (head, text) = skill.strip_prefix("---\n").unwrap().split_once("\n---\n").unwrap();
+    let (name, description) = head.split_once('\n').unwrap();
+    assert_eq!(name, "name: agui");
+    let description = description.strip_prefix("description: ").unwrap();
+    // One line that YAML takes as it is, no longer than what is loaded of every skill.
+    assert!(!description.contains(['\n', '#']) && !description.contains(": "));
+    assert!((100..=1024).contains(&description.len()), "{} bytes", description.len());
+    let references = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../skills/agui/references");
+    for page in fs::read_dir(references).unwrap() {
+        let name = page.unwrap().file_name();
+        let name = name.to_str().unwrap();
+        assert!(text.contains(&format!("](references/{name})")), "{name} is not pointed at");
+    }
+}
+
 /// Whether a text is a rule's id: a letter, a hyphen, a number.
 fn is_rule(text: &str) -> bool {
     text.split_once('-').is_some_and(|(kind, number)| {
