@@ -158,3 +158,60 @@ fn an_answer_that_was_asked_for_is_not_warned_of() {
     let (_, told) = server.wait();
     assert!(!told.iter().any(|line| line.contains("WARN")), "{told:?}");
 }
+
+/// checklist 61, 62, 63; deviate 12.2
+#[test]
+fn pages_of_another_origin_reach_every_route() {
+    let server = Server::start(&["--allow-origin", "https://app.example"]);
+    let origin = "https://app.example";
+    for path in ["", "/info", "/agent/default/run", "/threads/t", "/memories", "/nothing/here"] {
+        for method in ["GET", "POST", "PATCH", "DELETE"] {
+            let (head, _) = server.request(
+                &format!(
+                    "OPTIONS {BASE}{path} HTTP/1.1\r\norigin: {origin}\r\n\
+                     access-control-request-method: {method}\r\n\
+                     access-control-request-headers: authorization,content-type,x-tenant"
+                ),
+                "",
+            );
+            assert!(head.starts_with("http/1.1 20"), "{path}: {head}");
+            let line = |name: &str| {
+                let lines = head.lines().filter_map(|line| line.strip_prefix(name));
+                lines.collect::<Vec<_>>().join(",")
+            };
+            assert_eq!(line("access-control-allow-origin: "), origin, "{path}");
+            let headers = line("access-control-allow-headers: ");
+            assert_eq!(headers, "authorization,content-type,x-tenant", "{path}");
+            let methods = line("access-control-allow-methods: ");
+            assert!(methods.split(',').any(|it| it.eq_ignore_ascii_case(method)), "{methods}");
+            assert!(line("vary: ").contains("origin"), "{head}");
+        }
+    }
+    // On streams, on refusals, and on nothing for those who are not let in.
+    let run = input("t", "r1", "hello").to_string();
+    for (request, body, status) in [
+        ("POST /agent/default/run", &*run, 200),
+        ("POST /agent/nobody/run", &*run, 404),
+        ("POST /agent/default/run", "garbage", 400),
+        ("GET /nothing", "", 404),
+        ("GET /agent/default/run", "", 405),
+        ("GET /threads", "", 200),
+    ] {
+        let (method, path) = request.split_once(' ').unwrap();
+        for (origin, allowed) in [(origin, true), ("https://evil.example", false)] {
+            let head = format!(
+                "{method} {BASE}{path} HTTP/1.1\r\norigin: {origin}\r\n\
+                 content-type: application/json"
+            );
+            let (head, _) = server.request(&head, body);
+            assert!(head.starts_with(&format!("http/1.1 {status}")), "{request}: {head}");
+            let named = format!("access-control-allow-origin: {origin}");
+            assert_eq!(head.contains(&named), allowed, "{request}: {head}");
+            assert!(!head.contains("access-control-allow-origin: *"), "{head}");
+            assert!(head.lines().any(|it| it.starts_with("vary: ") && it.contains("origin")));
+        }
+        // Another run would find the thread busy only while the first goes on.
+        let cleared = server.request(&format!("POST {BASE}/threads/clear HTTP/1.1"), "").0;
+        assert!(cleared.starts_with("http/1.1 204"), "{cleared}");
+    }
+}

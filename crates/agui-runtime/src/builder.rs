@@ -150,7 +150,9 @@ impl RuntimeBuilder {
         self
     }
 
-    /// Whether `/cpk-debug-events` shows every event of every run to whoever may ask. Default: no.
+    /// Whether `/cpk-debug-events` shows every event of every run to whoever may ask, as it is
+    /// written; suggestions are no runs. Who reads more than 4 MiB behind is cut off. Default: no, and
+    /// the answer is 404.
     #[must_use]
     pub fn debug_events(mut self, shown: bool) -> Self {
         self.debug = shown;

@@ -1,24 +1,32 @@
 //! Every event of every run as it is written, for developers.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
 use agui_journal::Lease;
 use agui_types::{Event, ToJson};
+use agui_wire::sse::Encoder;
 use bytes::Bytes;
 use futures_util::Stream;
 use futures_util::stream::unfold;
 use serde::Serialize;
 use serde_json::value::RawValue;
-use std::time::{SystemTime, UNIX_EPOCH};
-use tokio::sync::broadcast::error::RecvError;
-use tokio::sync::broadcast::{Receiver, Sender, channel};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use agui_wire::sse::Encoder;
-
-/// How many frames a watcher may be behind; it is told when it lost some.
-const BEHIND: usize = 4096;
+/// How many bytes a watcher may be behind before it is cut off. A single frame may be longer.
+const BEHIND: usize = 4 * 1024 * 1024;
 
 /// Where events are shown. Cheap to clone, and free while nobody watches.
-#[derive(Clone, Debug)]
-pub(crate) struct DebugFeed(Sender<Bytes>);
+#[derive(Clone, Debug, Default)]
+pub(crate) struct DebugFeed(Arc<Mutex<Vec<Watcher>>>);
+
+/// One who watches, with what it has not read yet.
+#[derive(Debug)]
+struct Watcher {
+    frames: UnboundedSender<Bytes>,
+    behind: Arc<AtomicUsize>,
+}
 
 /// An event with where it came from.
 #[derive(Serialize)]
@@ -32,16 +40,12 @@ struct Shown<'a> {
 }
 
 impl DebugFeed {
-    pub(crate) fn new() -> Self {
-        Self(channel(BEHIND).0)
-    }
-
     /// Whether anybody watches.
     pub(crate) fn is_watched(&self) -> bool {
-        self.0.receiver_count() > 0
+        !self.watchers().is_empty()
     }
 
-    /// Shows events of a run.
+    /// Shows events of a run, as its agent made them: an input that the log adds is not there.
     pub(crate) fn show(&self, agent: &str, lease: &Lease, events: &[Event]) {
         if !self.is_watched() {
             return;
@@ -60,34 +64,100 @@ impl DebugFeed {
             let written =
                 Encoder::new().frame_with(&mut frame, |out| serde_json::to_writer(out, &shown));
             if written.is_ok() {
-                // Nobody may be there by now.
-                let _ = self.0.send(frame.into());
+                self.send(&frame.into());
             }
         }
     }
 
-    /// The frames from now on, without end. Begins with a comment.
+    /// The frames from now on, without end. Begins with a comment. Whoever is too far behind gets a
+    /// comment that says so in place of what follows, and the end.
     pub(crate) fn watch(&self) -> impl Stream<Item = Bytes> + Send + use<> {
-        unfold((self.0.subscribe(), true), |(mut frames, first)| async move {
+        let (frames, coming) = unbounded_channel();
+        let behind = Arc::new(AtomicUsize::new(0));
+        self.watchers().push(Watcher { frames, behind: Arc::clone(&behind) });
+        let watching = (coming, behind, true);
+        unfold(watching, |(mut coming, behind, first)| async move {
             if first {
-                return Some((comment("connected"), (frames, false)));
+                return Some((comment("connected"), (coming, behind, false)));
             }
-            let frame = next(&mut frames).await?;
-            Some((frame, (frames, false)))
+            let frame = next(&mut coming, &behind).await?;
+            Some((frame, (coming, behind, false)))
         })
+    }
+
+    fn send(&self, frame: &Bytes) {
+        self.watchers().retain(|watcher| watcher.take(frame));
+    }
+
+    /// Those who are still there.
+    fn watchers(&self) -> MutexGuard<'_, Vec<Watcher>> {
+        let mut watchers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        watchers.retain(|watcher| !watcher.frames.is_closed());
+        watchers
     }
 }
 
-async fn next(frames: &mut Receiver<Bytes>) -> Option<Bytes> {
-    match frames.recv().await {
-        Ok(frame) => Some(frame),
-        Err(RecvError::Lagged(lost)) => Some(comment(&format!("{lost} events were too fast"))),
-        Err(RecvError::Closed) => None,
+impl Watcher {
+    /// Takes a frame to be read. `false` where the watcher is cut off.
+    fn take(&self, frame: &Bytes) -> bool {
+        let behind = self.behind.load(Ordering::Relaxed);
+        if behind > 0 && behind + frame.len() > BEHIND {
+            // It may be gone by now.
+            let _ = self.frames.send(comment("cut off: this was read too slowly"));
+            return false;
+        }
+        self.behind.fetch_add(frame.len(), Ordering::Relaxed);
+        self.frames.send(frame.clone()).is_ok()
     }
+}
+
+async fn next(coming: &mut UnboundedReceiver<Bytes>, behind: &AtomicUsize) -> Option<Bytes> {
+    let frame = coming.recv().await?;
+    // The comment at the end was not counted.
+    let _ = behind.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |behind| {
+        Some(behind.saturating_sub(frame.len()))
+    });
+    Some(frame)
 }
 
 fn comment(text: &str) -> Bytes {
     let mut out = Vec::new();
     Encoder::comment(&mut out, text);
     out.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::{FutureExt, StreamExt};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn who_is_too_far_behind_is_cut_off_and_nobody_else() {
+        let feed = DebugFeed::default();
+        let mut slow = Box::pin(feed.watch());
+        let mut quick = Box::pin(feed.watch());
+        let connected = quick.next().await.unwrap();
+        assert!(connected.starts_with(b":"));
+        let half = Bytes::from(vec![b'x'; BEHIND / 2]);
+        // Exactly as far as may be.
+        for _ in 0..2 {
+            feed.send(&half);
+            assert_eq!(quick.next().await.unwrap(), half);
+        }
+        feed.send(&Bytes::from_static(b"y"));
+        assert_eq!(quick.next().await.unwrap(), "y");
+        let read: Vec<Bytes> = slow.by_ref().collect().await;
+        assert_eq!(read.len(), 4, "the comment, two frames, and why there are no more");
+        assert_eq!((&read[1], &read[2]), (&half, &half));
+        assert!(read[3].starts_with(b": cut off"), "{:?}", read[3]);
+
+        // One frame may be longer, and nobody is forgotten.
+        feed.send(&Bytes::from(vec![b'z'; BEHIND + 1]));
+        assert_eq!(quick.next().await.unwrap().len(), BEHIND + 1);
+        assert!(quick.next().now_or_never().is_none());
+        assert!(feed.is_watched());
+        drop(quick);
+        assert!(!feed.is_watched());
+    }
 }

@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use agui_agent::{Agent, EventStream, RunContext};
 use agui_journal::{Entry, EntryKind};
-use agui_types::{Event, FromJson, Reading, RunAgentInput, RunFinishedOutcome, ToJson};
+use agui_types::{
+    Event, FromJson, Reading, RunAgentInput, RunFinishedOutcome, SuccessOutcome, ToJson,
+};
 use futures_util::StreamExt;
 
 /// Which version of the protocol a reader understands.
@@ -34,9 +36,11 @@ impl Dialect {
             ) => None,
             // Cancelled is no outcome there, and success has no members.
             (Self::Early, Event::RunFinished(mut finished)) => {
-                finished.outcome = finished
-                    .outcome
-                    .filter(|outcome| matches!(outcome, RunFinishedOutcome::Interrupt(_)));
+                finished.outcome = match finished.outcome {
+                    Some(RunFinishedOutcome::Success(_)) => Some(SuccessOutcome::new().into()),
+                    Some(RunFinishedOutcome::Interrupt(asks)) => Some(asks.into()),
+                    _ => None,
+                };
                 Some(Event::RunFinished(finished))
             }
             (_, event) => Some(event),
@@ -101,16 +105,19 @@ mod tests {
 
     #[test]
     fn early_readers_get_what_their_schema_admits() {
-        let plain = r#"{"type":"RUN_FINISHED","threadId":"t","runId":"r","result":1}"#;
-        for outcome in [
-            r#"{"type":"cancelled"}"#,
-            r#"{"type":"success"}"#,
-            r#"{"type":"success","pendingToolCallIds":["c"]}"#,
+        let finished = |outcome: &str| {
+            let plain = r#""type":"RUN_FINISHED","threadId":"t","runId":"r","result":1"#;
+            format!("{{{plain}{outcome}}}")
+        };
+        for (outcome, shown) in [
+            (r#","outcome":{"type":"cancelled"}"#, ""),
+            (r#","outcome":{"type":"success"}"#, r#","outcome":{"type":"success"}"#),
+            (
+                r#","outcome":{"type":"success","pendingToolCallIds":["c"]}"#,
+                r#","outcome":{"type":"success"}"#,
+            ),
         ] {
-            let text = format!(
-                r#"{{"type":"RUN_FINISHED","threadId":"t","runId":"r","result":1,"outcome":{outcome}}}"#
-            );
-            assert_eq!(said(&text).as_deref(), Some(plain));
+            assert_eq!(said(&finished(outcome)), Some(finished(shown)));
         }
         let interrupt = r#"{"type":"RUN_FINISHED","threadId":"t","runId":"r","outcome":{"type":"interrupt","interrupts":[{"id":"i","reason":"approval"}]}}"#;
         assert_eq!(said(interrupt).as_deref(), Some(interrupt));

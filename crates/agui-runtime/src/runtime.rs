@@ -52,7 +52,7 @@ impl Runtime {
     pub(crate) fn new(settings: RuntimeBuilder) -> Self {
         let slots = |most: usize| Arc::new(Semaphore::new(most.min(Semaphore::MAX_PERMITS)));
         Self(Arc::new(Shared {
-            debug: DebugFeed::new(),
+            debug: DebugFeed::default(),
             runs: TaskTracker::new(),
             closing: CancellationToken::new(),
             run_slots: slots(settings.most_runs),

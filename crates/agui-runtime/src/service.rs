@@ -105,9 +105,18 @@ impl RuntimeService {
             Ok(principal) => principal,
             Err(refusal) => return refused(&refusal),
         };
-        let body = match read(body, settings.body_limit).await {
-            Ok(body) => body,
-            Err(answer) => return *answer,
+        let transcribes = operation == Some(Operation::Transcribe);
+        let body = if transcribes && settings.transcriber.is_none() {
+            // Nothing is done with it.
+            Bytes::new()
+        } else {
+            match read(body, settings.body_limit).await {
+                Ok(body) => body,
+                Err(answer) if transcribes && answer.status() == StatusCode::PAYLOAD_TOO_LARGE => {
+                    return transcribe::too_large(settings.body_limit);
+                }
+                Err(answer) => return *answer,
+            }
         };
         let asked = match operation {
             Some(operation) => {

@@ -5,7 +5,8 @@ use agui_server::caught;
 use agui_types::JsonObject;
 use agui_types::json::read_string;
 use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
+use base64::alphabet;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, StatusCode};
@@ -19,7 +20,7 @@ use crate::answer::{self, Answer};
 pub struct Audio {
     /// The bytes, in the format that `mime_type` names.
     pub data: Bytes,
-    /// The media type, without parameters: `audio/webm`.
+    /// The media type in small letters, without parameters: `audio/webm`.
     pub mime_type: String,
     /// The name of the file, where the front end gave one.
     pub filename: Option<String>,
@@ -103,6 +104,12 @@ const FORMATS: [&str; 8] = [
     "audio/flac",
     "audio/aac",
 ];
+
+/// Base64 as browsers read it: with or without its padding.
+const BASE64: GeneralPurpose = GeneralPurpose::new(
+    &alphabet::STANDARD,
+    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
+);
 
 /// What says nothing about the format.
 const UNTYPED: &str = "application/octet-stream";
@@ -190,8 +197,8 @@ fn from_json(body: &[u8]) -> Result<Audio, TranscriptionError> {
         Some(url) => url.split_once(',').map_or("", |(_, encoded)| encoded),
         None => &audio,
     };
-    let data = STANDARD.decode(encoded).map_err(|_| invalid("\"audio\" is not base64"))?;
-    let mime_type = format(&mime_type)?.to_owned();
+    let data = BASE64.decode(encoded).map_err(|_| invalid("\"audio\" is not base64"))?;
+    let mime_type = format(&mime_type)?;
     let filename = member("filename").map(std::borrow::Cow::into_owned);
     Ok(Audio { data: data.into(), mime_type, filename })
 }
@@ -203,7 +210,8 @@ async fn from_form(content_type: &str, body: Bytes) -> Result<Audio, Transcripti
     let mut form = multer::Multipart::new(whole, boundary);
     let broken = |_| invalid("the form cannot be read");
     while let Some(field) = form.next_field().await.map_err(broken)? {
-        if field.name() != Some("audio") {
+        // Without a name it is a text, no file.
+        if field.name() != Some("audio") || field.file_name().is_none() {
             continue;
         }
         let kind = field.content_type().map(|kind| kind.essence_str().to_owned());
@@ -211,23 +219,28 @@ async fn from_form(content_type: &str, body: Bytes) -> Result<Audio, Transcripti
         let data = field.bytes().await.map_err(broken)?;
         let mime_type = match kind.as_deref() {
             None | Some("" | UNTYPED) => RECORDED.to_owned(),
-            Some(kind) => format(kind)?.to_owned(),
+            Some(kind) => format(kind)?,
         };
         return Ok(Audio { data, mime_type, filename });
     }
     Err(invalid("the form has no file \"audio\""))
 }
 
-/// The media type without parameters, if it is one that is read.
-fn format(mime_type: &str) -> Result<&str, TranscriptionError> {
-    let essence = mime_type.split(';').next().unwrap_or_default().trim();
-    let known = |format: &&str| essence.eq_ignore_ascii_case(format);
-    if essence.eq_ignore_ascii_case(UNTYPED) || FORMATS.iter().any(known) {
+/// The media type in small letters and without parameters, if it is one that is read.
+fn format(mime_type: &str) -> Result<String, TranscriptionError> {
+    let essence = mime_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    if essence == UNTYPED || FORMATS.contains(&&*essence) {
         return Ok(essence);
     }
     let shown: String = essence.chars().take(80).collect();
     let message = format!("audio of type {shown:?} is not read; {} are", FORMATS.join(", "));
     Err(TranscriptionError::new(TranscriptionErrorKind::InvalidFormat, message))
+}
+
+/// A request whose body is larger than it may be.
+pub(crate) fn too_large(limit: usize) -> Answer {
+    let message = format!("the audio is larger than {limit} bytes");
+    problem(&TranscriptionError::new(TranscriptionErrorKind::TooLong, message))
 }
 
 fn invalid(message: &str) -> TranscriptionError {

@@ -1,5 +1,5 @@
-//! The routes, one by one: what the checklist for CopilotKit front ends asks of each. The numbers
-//! are its items.
+//! The routes, one by one: what the checklist for CopilotKit front ends (docs/checklist.md) asks of
+//! each. The numbers are its items.
 
 mod common;
 
@@ -7,6 +7,7 @@ use common::*;
 use http::StatusCode;
 use serde_json::{Value, json};
 
+/// checklist 1, 2, 3, 4, 6, 7, 10; drift single-route-info, info
 #[tokio::test]
 async fn info_says_what_is_here() {
     let fixture = fixture();
@@ -36,6 +37,7 @@ async fn info_says_what_is_here() {
     assert!(info["agents"]["default"].is_object(), "10");
 }
 
+/// checklist 7, 8, 15, 18, 19, 60, 64
 #[tokio::test]
 async fn what_is_not_there_is_said_in_json() {
     let fixture = fixture();
@@ -74,6 +76,7 @@ async fn what_is_not_there_is_said_in_json() {
     assert_eq!(answer.status, StatusCode::NOT_FOUND, "18");
 }
 
+/// checklist 20
 #[tokio::test]
 async fn an_invalid_input_is_refused_with_details() {
     let fixture = fixture();
@@ -100,6 +103,7 @@ async fn an_invalid_input_is_refused_with_details() {
     assert_eq!(answer.status, StatusCode::PAYLOAD_TOO_LARGE);
 }
 
+/// checklist 13, 14, 17; deviate 4.2
 #[tokio::test]
 async fn envelopes_are_judged_before_what_is_in_them() {
     let fixture = fixture();
@@ -119,6 +123,7 @@ async fn envelopes_are_judged_before_what_is_in_them() {
     assert_eq!(ask(&fixture, request).await.status, StatusCode::OK, "14");
 }
 
+/// checklist 9
 #[tokio::test]
 async fn a_mount_takes_what_it_is_set_up_for() {
     use agui_runtime::Transport;
@@ -137,6 +142,7 @@ async fn a_mount_takes_what_it_is_set_up_for() {
     assert_eq!(ask(&single, raw("POST", "", r#"{"method":"info"}"#)).await.status, StatusCode::OK);
 }
 
+/// checklist 16, 21, 23, 26, 27, 29, 30
 #[tokio::test]
 async fn a_run_streams_its_events() {
     let fixture = fixture();
@@ -169,6 +175,7 @@ async fn a_run_streams_its_events() {
     }
 }
 
+/// checklist 27, 36, 37
 #[tokio::test]
 async fn an_input_is_echoed_with_what_is_new_to_the_thread() {
     let fixture = fixture();
@@ -185,6 +192,7 @@ async fn an_input_is_echoed_with_what_is_new_to_the_thread() {
     assert_eq!(answer.types().last().unwrap(), "RUN_FINISHED", "36, 37");
 }
 
+/// checklist 29, 32, 33
 #[tokio::test]
 async fn failures_end_a_run_in_the_stream() {
     let fixture = fixture();
@@ -200,6 +208,7 @@ async fn failures_end_a_run_in_the_stream() {
     }
 }
 
+/// checklist 48, 49, 51; deviate 8.6-error; drift replay
 #[tokio::test]
 async fn a_thread_is_replayed_as_it_was_seen() {
     let fixture = fixture();
@@ -244,6 +253,7 @@ async fn a_thread_is_replayed_as_it_was_seen() {
     assert_eq!(answer.events()[2].1["messages"].as_array().unwrap().len(), 6);
 }
 
+/// checklist 40, 41, 50; deviate 2.2, 8.8
 #[tokio::test]
 async fn a_busy_thread_refuses_visibly_and_is_joined_by_connect() {
     let fixture = fixture();
@@ -276,6 +286,7 @@ async fn a_busy_thread_refuses_visibly_and_is_joined_by_connect() {
     assert_eq!(next.types().last().unwrap(), "RUN_FINISHED");
 }
 
+/// checklist 40; deviate 8.8
 #[tokio::test]
 async fn a_new_run_may_take_the_place_of_the_one_that_goes_on() {
     let fixture = fixture_with(|builder| builder.conflict(agui_journal::Conflict::Supersede));
@@ -288,6 +299,7 @@ async fn a_new_run_may_take_the_place_of_the_one_that_goes_on() {
     assert_eq!(last, json!({"type": "RUN_FINISHED", "threadId": "t", "runId": "r1"}));
 }
 
+/// checklist 43, 44, 45, 46, 47; deviate 8.7, 8.5-ids; drift stop, finished
 #[tokio::test]
 async fn a_stop_ends_the_stream_whatever_the_agent_does() {
     for (agent, busy) in [("waiting", "One"), ("deaf", "TOOL_CALL_ARGS")] {
@@ -348,6 +360,7 @@ async fn a_run_may_not_take_longer_than_it_may() {
     assert_eq!((&last["type"], &last["code"]), (&json!("RUN_ERROR"), &json!("DEADLINE_EXCEEDED")));
 }
 
+/// checklist 57; deviate 2.5
 #[tokio::test]
 async fn suggestions_leave_no_trace() {
     let fixture = fixture();
@@ -368,6 +381,7 @@ async fn suggestions_leave_no_trace() {
     assert_eq!(ids, ["t"], "57");
 }
 
+/// checklist 59; drift resource-request
 #[tokio::test]
 async fn threads_are_listed_read_named_and_deleted() {
     let fixture = fixture();
@@ -444,6 +458,7 @@ async fn threads_are_listed_read_named_and_deleted() {
     assert!(ids(&get("/threads").await).is_empty());
 }
 
+/// checklist 60
 #[tokio::test]
 async fn the_vendors_features_are_declined() {
     let fixture = fixture();

@@ -74,6 +74,8 @@ impl Envelope {
             "transcribe" => Operation::Transcribe,
             "inspector/metadata" => Operation::InspectorMetadata,
             "resource/request" => return tunnelled(&envelope),
+            // Newer front ends ask for it; it is the vendor's.
+            "inspector/learning" => return Err(EnvelopeError::NotFound),
             other => {
                 let other: String = other.chars().take(80).collect();
                 return Err(malformed(format!("no method {other:?}; it is one of {}", known())));

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use agui_stream::{RunState, Verifier};
-use agui_types::event::{RunError, RunFinished, RunStarted, ToolCallResult};
+use agui_types::event::{RunError, RunFinished, RunStarted, ToolCallResult, ToolRole};
 use agui_types::{CancelledOutcome, Event, MessageContent, SubagentRunId, ToolCallId};
 use indexmap::IndexMap;
 use serde::Serialize;
@@ -102,6 +102,7 @@ fn no_result(call: &ToolCallId, owner: Option<&SubagentRunId>, why: &Why) -> Eve
     let content = serde_json::to_string(&NoResult::because(why)).unwrap_or_default();
     let content = MessageContent::from(content);
     let mut result = ToolCallResult::new(format!("{call}-result"), call.clone(), content);
+    result.role = Some(ToolRole);
     result.subagent_run_id = owner.cloned();
     result.into()
 }

@@ -3,11 +3,13 @@
 
 use std::sync::Arc;
 
-use agui_agent::{AgentResult, Run};
+use agui_agent::{Agent, AgentResult, EventStream, Run, RunContext};
 use agui_journal::{Journal, MemoryJournal};
-use agui_runtime::{Agents, Runtime, RuntimeBuilder, SingleUser};
+use agui_runtime::{AgentSource, Agents, Runtime, RuntimeBuilder, SingleUser};
 use agui_server::ResponseBody;
+use agui_types::{Event, FromJson, Reading, RunAgentInput};
 use bytes::Bytes;
+use futures_util::StreamExt;
 use http::{HeaderMap, Request, Response, StatusCode};
 use http_body_util::{BodyExt, Full};
 use serde_json::{Value, json};
@@ -69,6 +71,45 @@ pub(crate) fn agents(go: &Arc<Notify>) -> Agents {
     agents
 }
 
+/// An agent that sends these events one after the other and nothing of its own; `$thread` and `$run`
+/// are those of the input. Its stream ends with them, or never where `hangs`.
+pub(crate) struct Scripted {
+    events: Vec<Value>,
+    hangs: bool,
+}
+
+impl Scripted {
+    pub(crate) fn new(events: Value) -> Self {
+        let Value::Array(events) = events else { panic!("{events}") };
+        Self { events, hangs: false }
+    }
+
+    pub(crate) fn hanging(events: Value) -> Self {
+        Self { hangs: true, ..Self::new(events) }
+    }
+}
+
+impl Agent for Scripted {
+    fn run(&self, input: RunAgentInput, _: RunContext) -> EventStream {
+        let own = |text: String| {
+            let text = text.replace("$thread", input.thread_id.as_str());
+            text.replace("$run", input.run_id.as_str())
+        };
+        let events: Vec<_> = self
+            .events
+            .iter()
+            .map(|event| Event::from_json_exact(&own(event.to_string())).unwrap())
+            .map(|event| Ok(Reading::from(event)))
+            .collect();
+        let events = futures_util::stream::iter(events);
+        if self.hangs {
+            Box::pin(events.chain(futures_util::stream::pending()))
+        } else {
+            Box::pin(events)
+        }
+    }
+}
+
 pub(crate) struct Fixture {
     pub(crate) runtime: Runtime,
     pub(crate) journal: Arc<dyn Journal>,
@@ -81,8 +122,23 @@ pub(crate) fn fixture() -> Fixture {
 
 pub(crate) fn fixture_with(set: impl FnOnce(RuntimeBuilder) -> RuntimeBuilder) -> Fixture {
     let go = Arc::new(Notify::new());
+    fixture_of(agents(&go), go, set)
+}
+
+/// A runtime with this agent alone, which is called `default`.
+pub(crate) fn fixture_of_one(agent: impl Agent) -> Fixture {
+    let mut agents = Agents::new();
+    agents.add("default", agent).unwrap();
+    fixture_of(agents, Arc::new(Notify::new()), |builder| builder)
+}
+
+pub(crate) fn fixture_of(
+    agents: impl AgentSource,
+    go: Arc<Notify>,
+    set: impl FnOnce(RuntimeBuilder) -> RuntimeBuilder,
+) -> Fixture {
     let journal: Arc<dyn Journal> = Arc::new(MemoryJournal::new());
-    let builder = Runtime::builder(agents(&go), Arc::clone(&journal)).authorize(SingleUser);
+    let builder = Runtime::builder(agents, Arc::clone(&journal)).authorize(SingleUser);
     Fixture { runtime: set(builder).build(), journal, go }
 }
 
@@ -164,6 +220,21 @@ pub(crate) fn raw(method: &str, path: &str, body: impl Into<Bytes>) -> Request<F
 
 pub(crate) fn envelope(method: &str, params: Value, body: Value) -> Request<Full<Bytes>> {
     request("POST", "", json!({"method": method, "params": params, "body": body}))
+}
+
+/// A run of an agent on a thread, read to its end.
+pub(crate) async fn run(fixture: &Fixture, agent: &str, input: Value) -> Answer {
+    ask(fixture, request("POST", &format!("/agent/{agent}/run"), input)).await
+}
+
+/// What a page shows that is loaded with this thread.
+pub(crate) async fn connect(fixture: &Fixture, thread: &str) -> Answer {
+    let input = input(thread, "connecting", &[]);
+    ask(fixture, request("POST", "/agent/default/connect", input)).await
+}
+
+pub(crate) async fn get(fixture: &Fixture, path: &str) -> Answer {
+    ask(fixture, request("GET", path, Value::Null)).await
 }
 
 pub(crate) fn input(thread: &str, run: &str, messages: &[(&str, &str)]) -> Value {
