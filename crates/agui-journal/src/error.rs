@@ -7,7 +7,7 @@ use agui_types::RunId;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum JournalError {
-    /// The thread has a run already. Wait for it, stop it, or [supersede](crate::Conflict::Supersede)
+    /// The thread has a run already. Wait for it, stop it, or [supersede](crate::BusyPolicy::Supersede)
     /// it.
     #[error("the thread is busy with the run {run:?}")]
     ThreadBusy {

@@ -59,6 +59,13 @@ impl Follower {
         self
     }
 
+    /// Begins with a page that was read already, behind the cursor that it was made with.
+    #[must_use]
+    pub fn beginning_with(mut self, page: Page) -> Self {
+        self.step = Step::Reading(Box::pin(std::future::ready(Ok(page))));
+        self
+    }
+
     /// Behind which event it is.
     #[must_use]
     pub fn cursor(&self) -> Cursor {

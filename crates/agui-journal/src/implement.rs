@@ -3,15 +3,17 @@
 use std::collections::HashMap;
 
 use agui_stream::fold::Applied;
-use agui_stream::{Conversation, Ending, Fault, OpenItem, Verifier};
+use agui_stream::{Conversation, Ending, Fault, OpenItem, RunState, Verifier};
 use agui_types::event::{RunError, RunFinished, RunStarted, StateSnapshot};
 use agui_types::json::Value;
 use agui_types::{
-    CancelledOutcome, Event, Json, Message, RunAgentInput, RunId, SubagentRunId, ThreadId, ToJson,
+    CancelledOutcome, Event, Json, Message, RunAgentInput, RunFinishedOutcome, RunId,
+    SubagentRunId, ThreadId, ToJson,
 };
 
 pub use crate::compaction::{compact_run, place};
 pub use crate::entry::Encoded;
+use bytes::Bytes;
 use tokio::sync::watch;
 
 use crate::error::JournalError;
@@ -111,6 +113,7 @@ impl Fold {
             state: self.state(),
             open_interrupts,
             pending_tool_calls,
+            started: matches!(self.verifier.run(), RunState::Active { .. }),
             running,
             open: open.iter().filter_map(opener).collect(),
         }
@@ -294,6 +297,11 @@ impl ActiveRun {
                     encoded = Encoded::from(&event);
                 }
             }
+            if leaves_open(&event) {
+                for event in fold.verifier.closing_events() {
+                    push_sound(&event, fold, out);
+                }
+            }
             fold.push(&event)
                 .map_err(|fault| JournalError::Rule { accepted, fault: Box::new(fault) })?;
             out.push(encoded);
@@ -310,18 +318,36 @@ impl ActiveRun {
 
 /// Events on their way into a log, written as JSON already, so that nobody waits for that who holds
 /// a lock.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Batch(Vec<(Event, Encoded)>);
 
 impl Batch {
     /// Writes the events.
     #[must_use]
     pub fn new(events: Vec<Event>) -> Self {
-        let encode = |event: Event| {
-            let encoded = Encoded::from(&event);
-            (event, encoded)
-        };
-        Self(events.into_iter().map(encode).collect())
+        let mut batch = Self(Vec::with_capacity(events.len()));
+        for event in events {
+            batch.push(event);
+        }
+        batch
+    }
+
+    /// Writes one more event, and gives how many bytes of JSON text it is.
+    pub fn push(&mut self, event: Event) -> u64 {
+        let encoded = Encoded::from(&event);
+        let bytes = encoded.json.len() as u64;
+        self.0.push((event, encoded));
+        bytes
+    }
+
+    /// Takes the last event out again.
+    pub fn pop(&mut self) -> Option<Event> {
+        self.0.pop().map(|(event, _)| event)
+    }
+
+    /// The events as JSON text, in order.
+    pub fn texts(&self) -> impl Iterator<Item = &Bytes> {
+        self.0.iter().map(|(_, encoded)| &encoded.json)
     }
 
     /// How many there are.
@@ -369,6 +395,18 @@ pub fn ending(event: &Event) -> Ending {
         Event::RunFinished(finished) => Ending::from(&**finished),
         Event::RunError(_) => Ending::Failed,
         _ => Ending::Truncated,
+    }
+}
+
+/// Whether what is open when this comes may stay open as far as the protocol goes (C-9), or was left
+/// so by somebody who was told to stop. In a log nothing is: a replay goes on behind it.
+fn leaves_open(event: &Event) -> bool {
+    match event {
+        Event::RunError(_) => true,
+        Event::RunFinished(finished) => {
+            matches!(finished.outcome, Some(RunFinishedOutcome::Cancelled(_)))
+        }
+        _ => false,
     }
 }
 

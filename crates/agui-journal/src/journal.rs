@@ -8,6 +8,7 @@ use agui_types::{Event, RunId};
 
 use crate::entry::{Cursor, Page, ReadLimit};
 use crate::error::JournalError;
+use crate::implement::Batch;
 use crate::retention::{Compacted, Removed, Retention};
 use crate::run::{Begun, EndedRun, Lease, NewRun, Stop, StopOutcome};
 use crate::snapshot::{Facts, Snapshot};
@@ -46,7 +47,7 @@ pub trait Journal: Send + Sync + 'static {
     /// So the whole input can be read from the log.
     ///
     /// Fails with [`ThreadBusy`](JournalError::ThreadBusy) where a run is going on, unless it is to
-    /// be [superseded](crate::Conflict::Supersede).
+    /// be [superseded](crate::BusyPolicy::Supersede).
     fn begin(&self, run: NewRun) -> BoxFuture<'_, Result<Begun>>;
 
     /// Appends events to the run, in order, and gives the position of the last one. Renews the
@@ -57,16 +58,28 @@ pub trait Journal: Send + Sync + 'static {
     ///
     /// Fails with [`LeaseLost`](JournalError::LeaseLost), [`Misplaced`](JournalError::Misplaced), and
     /// [`Rule`](JournalError::Rule).
-    fn append(&self, lease: &Lease, events: Vec<Event>) -> BoxFuture<'_, Result<u64>>;
+    fn append(&self, lease: &Lease, events: Vec<Event>) -> BoxFuture<'_, Result<u64>> {
+        self.append_batch(lease, Batch::new(events))
+    }
+
+    /// [`append`](Self::append), for events that were written as JSON before.
+    fn append_batch(&self, lease: &Lease, events: Batch) -> BoxFuture<'_, Result<u64>>;
 
     /// Appends events of which the last is the run's `RUN_FINISHED` or `RUN_ERROR`, and gives its
     /// position. The run is over and the lease is lost.
     ///
     /// Where the run has no `RUN_STARTED` yet, the journal puts it first: what the user said is kept
-    /// also where the agent failed before it began.
+    /// also where the agent failed before it began. What is still open before a `RUN_ERROR`, or before
+    /// a `RUN_FINISHED` whose outcome is `cancelled`, the journal closes: nothing is open where a run
+    /// ends.
     ///
     /// Fails like [`append`](Self::append); the run then goes on.
-    fn finish(&self, lease: &Lease, events: Vec<Event>) -> BoxFuture<'_, Result<u64>>;
+    fn finish(&self, lease: &Lease, events: Vec<Event>) -> BoxFuture<'_, Result<u64>> {
+        self.finish_batch(lease, Batch::new(events))
+    }
+
+    /// [`finish`](Self::finish), for events that were written as JSON before.
+    fn finish_batch(&self, lease: &Lease, events: Batch) -> BoxFuture<'_, Result<u64>>;
 
     /// Makes the lease good for as long again as it was given for.
     ///

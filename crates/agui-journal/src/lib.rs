@@ -53,10 +53,11 @@ pub use clock::Clock;
 pub use entry::{Cursor, Entry, EntryKind, Page, ReadLimit};
 pub use error::JournalError;
 pub use follow::{Follower, Until};
+pub use implement::Batch;
 pub use journal::{BoxFuture, Journal, Result};
 pub use memory::{MemoryJournal, MemoryLimits, Overflow};
 pub use retention::{Compacted, Removed, Retention};
-pub use run::{Begun, Conflict, EndedRun, Lease, NewRun, RunInfo, Stop, StopOutcome};
+pub use run::{Begun, BusyPolicy, EndedRun, Lease, NewRun, RunInfo, Stop, StopOutcome};
 pub use snapshot::{Facts, Snapshot};
 #[cfg(feature = "sqlite")]
 pub use sqlite::{Durability, SqliteJournal, SqliteOptions};

@@ -15,7 +15,7 @@ use crate::error::JournalError;
 use crate::implement::{Abandoned, ActiveRun, Batch, Fold, compact_run, place, told_to_stop};
 use crate::journal::{BoxFuture, Journal, Result};
 use crate::retention::{Compacted, Removed, Retention};
-use crate::run::{Begun, Conflict, EndedRun, Lease, NewRun, RunInfo, Stop, StopOutcome};
+use crate::run::{Begun, BusyPolicy, EndedRun, Lease, NewRun, RunInfo, Stop, StopOutcome};
 use crate::snapshot::{Facts, Snapshot};
 use crate::thread::{Tenant, ThreadInfo, ThreadKey, ThreadPage, ThreadQuery};
 
@@ -120,10 +120,10 @@ impl MemoryJournal {
             None => state.make_room(limits, 0, 1, Some(&key))?,
             Some(thread) => {
                 if let Some(active) = &thread.active {
-                    let why = match run.conflict {
+                    let why = match run.busy {
                         _ if active.expires_at <= now => Abandoned::LeaseLapsed,
-                        Conflict::Supersede => Abandoned::Superseded,
-                        Conflict::Refuse => {
+                        BusyPolicy::Supersede => Abandoned::Superseded,
+                        BusyPolicy::Refuse => {
                             let run = active.run.run().clone();
                             return Err(JournalError::ThreadBusy { run });
                         }
@@ -363,14 +363,14 @@ impl Journal for MemoryJournal {
         Box::pin(async move { self.begin_now(run) })
     }
 
-    fn append(&self, lease: &Lease, events: Vec<Event>) -> BoxFuture<'_, Result<u64>> {
+    fn append_batch(&self, lease: &Lease, events: Batch) -> BoxFuture<'_, Result<u64>> {
         let lease = lease.clone();
-        Box::pin(async move { self.write(&lease, Batch::new(events), false) })
+        Box::pin(async move { self.write(&lease, events, false) })
     }
 
-    fn finish(&self, lease: &Lease, events: Vec<Event>) -> BoxFuture<'_, Result<u64>> {
+    fn finish_batch(&self, lease: &Lease, events: Batch) -> BoxFuture<'_, Result<u64>> {
         let lease = lease.clone();
-        Box::pin(async move { self.write(&lease, Batch::new(events), true) })
+        Box::pin(async move { self.write(&lease, events, true) })
     }
 
     fn renew(&self, lease: &Lease) -> BoxFuture<'_, Result<()>> {

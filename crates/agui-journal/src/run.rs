@@ -24,7 +24,7 @@ pub struct NewRun {
     /// For how long the lease is good without being renewed. 30 seconds unless set.
     pub lease: Duration,
     /// What to do where the thread has a run. Unless set: refuse.
-    pub conflict: Conflict,
+    pub busy: BusyPolicy,
 }
 
 impl NewRun {
@@ -37,7 +37,7 @@ impl NewRun {
             owner: None,
             input,
             lease: Duration::from_secs(30),
-            conflict: Conflict::Refuse,
+            busy: BusyPolicy::Refuse,
         }
     }
 
@@ -57,8 +57,8 @@ impl NewRun {
 
     /// Sets what to do where the thread has a run.
     #[must_use]
-    pub fn conflict(mut self, conflict: Conflict) -> Self {
-        self.conflict = conflict;
+    pub fn busy(mut self, busy: BusyPolicy) -> Self {
+        self.busy = busy;
         self
     }
 
@@ -71,7 +71,7 @@ impl NewRun {
 
 /// What to do where the thread has a run already.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Conflict {
+pub enum BusyPolicy {
     /// Refuse the new one.
     #[default]
     Refuse,

@@ -18,6 +18,9 @@ pub struct Snapshot {
     pub pending_tool_calls: Vec<ToolCallId>,
     /// The run that is going on.
     pub running: Option<RunId>,
+    /// Whether the `RUN_STARTED` of the run that is going on is folded in; where it is not, it is
+    /// still to come.
+    pub started: bool,
     /// The events that opened what is open: starts of messages, calls, reasoning, steps and
     /// subagents, in the order opened. Sent after the snapshot, they make the rest of the run a
     /// stream that keeps the rules.

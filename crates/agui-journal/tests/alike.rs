@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use agui_journal::suite::ManualClock;
 use agui_journal::{
-    Archived, Conflict, Cursor, Journal, Lease, MemoryJournal, MemoryLimits, NewRun, ReadLimit,
+    Archived, BusyPolicy, Cursor, Journal, Lease, MemoryJournal, MemoryLimits, NewRun, ReadLimit,
     Retention, SqliteOptions, Tenant, ThreadKey, ThreadQuery,
 };
 use agui_stream::Verifier;
@@ -26,73 +26,21 @@ use proptest::prelude::*;
 
 #[derive(Clone, Debug)]
 enum Step {
-    Begin {
-        tenant: u8,
-        thread: u8,
-        owner: bool,
-        state: Option<u8>,
-        resume: bool,
-        conflict: Conflict,
-    },
-    Append {
-        lease: usize,
-        events: Vec<Kind>,
-    },
-    Finish {
-        lease: usize,
-        events: Vec<Kind>,
-        end: Kind,
-    },
-    Renew {
-        lease: usize,
-    },
-    Stop {
-        tenant: u8,
-        thread: u8,
-        named: bool,
-    },
+    Begin { tenant: u8, thread: u8, owner: bool, state: Option<u8>, resume: bool, busy: BusyPolicy },
+    Append { lease: usize, events: Vec<Kind> },
+    Finish { lease: usize, events: Vec<Kind>, end: Kind },
+    Renew { lease: usize },
+    Stop { tenant: u8, thread: u8, named: bool },
     Recover,
-    Advance {
-        millis: u64,
-    },
-    Read {
-        tenant: u8,
-        thread: u8,
-        after: u64,
-        events: usize,
-    },
-    Rename {
-        tenant: u8,
-        thread: u8,
-        named: bool,
-    },
-    Archive {
-        tenant: u8,
-        thread: u8,
-        archived: bool,
-    },
-    Delete {
-        tenant: u8,
-        thread: u8,
-    },
-    Clear {
-        tenant: u8,
-        owner: bool,
-    },
-    Compact {
-        millis: u64,
-    },
-    Retain {
-        idle: Option<u64>,
-        threads: Option<u64>,
-        bytes: Option<u64>,
-    },
-    List {
-        tenant: u8,
-        limit: usize,
-        archived: Archived,
-        waiting: bool,
-    },
+    Advance { millis: u64 },
+    Read { tenant: u8, thread: u8, after: u64, events: usize },
+    Rename { tenant: u8, thread: u8, named: bool },
+    Archive { tenant: u8, thread: u8, archived: bool },
+    Delete { tenant: u8, thread: u8 },
+    Clear { tenant: u8, owner: bool },
+    Compact { millis: u64 },
+    Retain { idle: Option<u64>, threads: Option<u64>, bytes: Option<u64> },
+    List { tenant: u8, limit: usize, archived: Archived, waiting: bool },
 }
 
 /// Events, sound or not where they are put.
@@ -130,20 +78,19 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         2 => Just(Kind::Failed),
         1 => Just(Kind::Text(0)),
     ];
-    let conflict = prop_oneof![Just(Conflict::Refuse), Just(Conflict::Supersede)];
+    let busy = prop_oneof![Just(BusyPolicy::Refuse), Just(BusyPolicy::Supersede)];
     let archived =
         prop_oneof![Just(Archived::Exclude), Just(Archived::Include), Just(Archived::Only)];
     let events = prop::collection::vec(kind, 0..6);
-    let begin =
-        (tenant(), thread(), any::<bool>(), prop::option::of(0..3_u8), any::<bool>(), conflict)
-            .prop_map(|(tenant, thread, owner, state, resume, conflict)| Step::Begin {
-                tenant,
-                thread,
-                owner,
-                state,
-                resume,
-                conflict,
-            });
+    let begin = (tenant(), thread(), any::<bool>(), prop::option::of(0..3_u8), any::<bool>(), busy)
+        .prop_map(|(tenant, thread, owner, state, resume, busy)| Step::Begin {
+            tenant,
+            thread,
+            owner,
+            state,
+            resume,
+            busy,
+        });
     // The run that began last, most of the time.
     let lease = || prop_oneof![4 => Just(0_usize), 1 => 0..4_usize];
     // As an agent does: start, then the rest.
@@ -235,13 +182,13 @@ impl Actor {
     async fn act(&mut self, at: usize, step: &Step) -> String {
         let journal = &self.journal;
         match step {
-            Step::Begin { tenant, thread, owner, state, resume, conflict } => {
+            Step::Begin { tenant, thread, owner, state, resume, busy } => {
                 let said = UserMessage::new(format!("u{}", at / 3), "Hello");
                 let thread = format!("t{thread}");
                 let mut input = RunAgentInput::new(&*thread, format!("r{at}"), vec![said.into()]);
                 input.state = state.map(value);
                 input.resume = resume.then(|| vec![ResumeEntry::new("i", ResumeStatus::Resolved)]);
-                let mut run = NewRun::new(name(*tenant), "agent", input).conflict(*conflict);
+                let mut run = NewRun::new(name(*tenant), "agent", input).busy(*busy);
                 run.lease = Duration::from_secs(1);
                 run.owner = owner.then(|| "ada".to_owned());
                 match journal.begin(run).await {

@@ -133,7 +133,8 @@ async fn a_full_disk_refuses_and_loses_nothing() {
     // There is room again, also for the thread folded, which is as large as its text. The message is still open: what was refused has left no trace.
     assert_eq!(journal.append(&begun.lease, vec![text("fits")]).await.unwrap(), head + 1);
     let error = vec![RunError::new("over").into()];
-    assert_eq!(journal.finish(&begun.lease, error).await.unwrap(), head + 2);
+    // The end of the message comes before it.
+    assert_eq!(journal.finish(&begun.lease, error).await.unwrap(), head + 3);
     let snapshot = journal.snapshot(&key("t")).await.unwrap();
     let text = serde_json::to_value(&snapshot.messages[0]).unwrap();
     assert_eq!(text["content"].as_str().unwrap().len(), deltas * 30_000 + 4);

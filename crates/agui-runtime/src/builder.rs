@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use agui_journal::{Conflict, Journal};
+use agui_journal::{BusyPolicy, Journal};
 
+use crate::run::RunLimits;
 use crate::{AgentSource, Anonymous, Authorize, ForwardHeaders, Runtime, Transcriber};
 
 /// How front ends may reach the runtime on its mount.
@@ -28,13 +29,15 @@ pub struct RuntimeBuilder {
     pub(crate) base: String,
     pub(crate) transport: Transport,
     pub(crate) headers: ForwardHeaders,
-    pub(crate) conflict: Conflict,
-    pub(crate) deadline: Option<Duration>,
+    pub(crate) busy: BusyPolicy,
+    pub(crate) run_limits: RunLimits,
     pub(crate) lease: Duration,
     pub(crate) keep_alive: Option<Duration>,
     pub(crate) body_limit: usize,
     pub(crate) most_runs: usize,
+    pub(crate) most_runs_per_tenant: usize,
     pub(crate) most_viewers: usize,
+    pub(crate) most_viewers_per_thread: usize,
     pub(crate) debug: bool,
 }
 
@@ -48,13 +51,15 @@ impl RuntimeBuilder {
             base: "/api/copilotkit".into(),
             transport: Transport::default(),
             headers: ForwardHeaders::new(),
-            conflict: Conflict::Refuse,
-            deadline: None,
+            busy: BusyPolicy::Refuse,
+            run_limits: RunLimits { deadline: None, events: 1_000_000, bytes: 256 * 1024 * 1024 },
             lease: Duration::from_secs(30),
             keep_alive: Some(Duration::from_secs(15)),
             body_limit: 10 * 1024 * 1024,
             most_runs: 10_000,
+            most_runs_per_tenant: 10_000,
             most_viewers: 20_000,
+            most_viewers_per_thread: 2_000,
             debug: false,
         }
     }
@@ -97,18 +102,38 @@ impl RuntimeBuilder {
         self
     }
 
-    /// What happens to a run on a thread that has one: it is refused with 409, or takes the place of
-    /// the other, which is cancelled. Default: refused.
+    /// What happens to a run on a thread that has one: it is refused with 409 and the code
+    /// [`THREAD_BUSY`](crate::codes::THREAD_BUSY), or takes the place of the other. That one is then
+    /// closed and cancelled in the log, its viewers see its end, and its agent is gone before the new
+    /// one begins. Default: refused.
     #[must_use]
-    pub fn conflict(mut self, conflict: Conflict) -> Self {
-        self.conflict = conflict;
+    pub fn busy(mut self, policy: BusyPolicy) -> Self {
+        self.busy = policy;
         self
     }
 
-    /// How long a run may take before it is ended as failed. Default: as long as it likes.
+    /// How long a run may take before it is ended as failed, with the code
+    /// [`DEADLINE_EXCEEDED`](crate::codes::DEADLINE_EXCEEDED). Default: as long as it likes.
     #[must_use]
     pub fn deadline(mut self, deadline: impl Into<Option<Duration>>) -> Self {
-        self.deadline = deadline.into();
+        self.run_limits.deadline = deadline.into();
+        self
+    }
+
+    /// How many events an agent may send in one run, its terminal one counted, chunks as what they
+    /// are short for. One more, and the run is ended as failed with the code
+    /// [`RUN_TOO_LARGE`](crate::codes::RUN_TOO_LARGE); what came before stays. Default: 1,000,000.
+    #[must_use]
+    pub fn most_run_events(mut self, events: u64) -> Self {
+        self.run_limits.events = events;
+        self
+    }
+
+    /// How many bytes of JSON text the events may be that an agent sends in one run; more end it like
+    /// [too many events](Self::most_run_events). Default: 256 MiB.
+    #[must_use]
+    pub fn most_run_bytes(mut self, bytes: u64) -> Self {
+        self.run_limits.bytes = bytes;
         self
     }
 
@@ -135,18 +160,37 @@ impl RuntimeBuilder {
         self
     }
 
-    /// How many runs may go on at once; one more is refused with 503. Default: 10,000.
+    /// How many runs may go on at once; one more is refused with 503 and the code
+    /// [`TOO_MANY_RUNS`](crate::codes::TOO_MANY_RUNS). Default: 10,000.
     #[must_use]
     pub fn most_runs(mut self, runs: usize) -> Self {
         self.most_runs = runs;
         self
     }
 
+    /// How many runs of one tenant may go on at once; one more is refused with 429 and the code
+    /// [`TOO_MANY_RUNS`](crate::codes::TOO_MANY_RUNS). Default: 10,000, as many as of all together.
+    #[must_use]
+    pub fn most_runs_per_tenant(mut self, runs: usize) -> Self {
+        self.most_runs_per_tenant = runs;
+        self
+    }
+
     /// How many may watch at once, those counted who started the run they watch; one more is refused
-    /// with 503. Default: 20,000.
+    /// with 503 and the code [`TOO_MANY_VIEWERS`](crate::codes::TOO_MANY_VIEWERS). Each holds one page
+    /// of a log at most (512 events or 256 KiB), however slowly it reads. Default: 20,000.
     #[must_use]
     pub fn most_viewers(mut self, viewers: usize) -> Self {
         self.most_viewers = viewers;
+        self
+    }
+
+    /// How many may be connected to one thread at once, those not counted who started the run they
+    /// watch; one more is refused with 429 and the code
+    /// [`TOO_MANY_VIEWERS`](crate::codes::TOO_MANY_VIEWERS). Default: 2,000.
+    #[must_use]
+    pub fn most_viewers_per_thread(mut self, viewers: usize) -> Self {
+        self.most_viewers_per_thread = viewers;
         self
     }
 

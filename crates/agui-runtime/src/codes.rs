@@ -6,6 +6,7 @@
 //! | [`RULE_BROKEN`] | the agent emitted something that breaks a rule of the protocol |
 //! | [`AGENT_PANIC`] | the agent panicked |
 //! | [`DEADLINE_EXCEEDED`] | the run took longer than it may |
+//! | [`RUN_TOO_LARGE`] | the agent sent more events, or more bytes, than a run may have |
 //! | [`NOT_RECORDED`] | the run log could not be written |
 //! | [`LEASE_LAPSED`] | the process that ran it is gone |
 
@@ -18,11 +19,20 @@ pub const INCOMPLETE_STREAM: &str = "INCOMPLETE_STREAM";
 /// The run took longer than it may.
 pub const DEADLINE_EXCEEDED: &str = "DEADLINE_EXCEEDED";
 
+/// The agent sent more events, or more bytes of them, than one run may have.
+pub const RUN_TOO_LARGE: &str = "RUN_TOO_LARGE";
+
 /// The run log could not be written: the disk is full, say.
 pub const NOT_RECORDED: &str = "NOT_RECORDED";
 
 /// A refusal (409): the thread has a run already.
 pub const THREAD_BUSY: &str = "THREAD_BUSY";
+
+/// A refusal: as many runs go on as may, of all tenants together (503) or of this one (429).
+pub const TOO_MANY_RUNS: &str = "TOO_MANY_RUNS";
+
+/// A refusal: as many watch as may, all threads together (503) or this one (429).
+pub const TOO_MANY_VIEWERS: &str = "TOO_MANY_VIEWERS";
 
 /// A stopped run, in the answer to whoever stopped it.
 pub const STOPPED: &str = "STOPPED";

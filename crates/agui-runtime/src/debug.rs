@@ -5,7 +5,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use agui_journal::Lease;
-use agui_types::{Event, ToJson};
 use agui_wire::sse::Encoder;
 use bytes::Bytes;
 use futures_util::Stream;
@@ -45,20 +44,21 @@ impl DebugFeed {
         !self.watchers().is_empty()
     }
 
-    /// Shows events of a run, as its agent made them: an input that the log adds is not there.
-    pub(crate) fn show(&self, agent: &str, lease: &Lease, events: &[Event]) {
-        if !self.is_watched() {
+    /// Shows events of a run by their JSON text, as its agent made them: an input that the log adds is
+    /// not there.
+    pub(crate) fn show(&self, agent: &str, lease: &Lease, events: &[Bytes]) {
+        if events.is_empty() || !self.is_watched() {
             return;
         }
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         for event in events {
-            let Ok(json) = RawValue::from_string(event.to_json()) else { continue };
+            let Ok(json) = serde_json::from_slice::<&RawValue>(event) else { continue };
             let shown = Shown {
                 timestamp: u64::try_from(since.as_millis()).unwrap_or(u64::MAX),
                 agent_id: agent,
                 thread_id: lease.thread().thread.as_str(),
                 run_id: lease.run().as_str(),
-                event: &json,
+                event: json,
             };
             let mut frame = Vec::new();
             let written =

@@ -61,6 +61,8 @@ mod dialect;
 mod headers;
 mod info;
 mod inspect;
+mod position;
+mod quota;
 mod replay;
 mod route;
 mod run;
@@ -70,6 +72,8 @@ mod threads;
 mod time;
 mod transcribe;
 mod viewer;
+
+pub use agui_journal::BusyPolicy;
 
 pub use agents::{AgentIdError, AgentSource, Agents, Hosted};
 pub use auth::{Action, Anonymous, Authorize, BearerTokens, Principal, SingleUser};

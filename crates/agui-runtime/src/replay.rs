@@ -1,11 +1,12 @@
 //! The entries of a log as one stream that every front end can follow.
 
-use agui_journal::{Entry, EntryKind};
+use agui_journal::{Entry, EntryKind, ThreadKey};
 use agui_types::event::RunFinished;
 use agui_types::{Event, ThreadId, ToJson};
 use agui_wire::sse::Encoder;
 
 use crate::dialect::Dialect;
+use crate::position::{Name, Places};
 
 /// Turns the entries of a thread into frames.
 ///
@@ -15,59 +16,53 @@ use crate::dialect::Dialect;
 #[derive(Debug)]
 pub(crate) struct Replay {
     thread: ThreadId,
+    places: Places,
     dialect: Dialect,
     /// An error of which it is not known yet whether anything follows.
     held: Option<Entry>,
 }
 
 impl Replay {
-    pub(crate) fn new(thread: ThreadId, dialect: Dialect) -> Self {
-        Self { thread, dialect, held: None }
+    pub(crate) fn new(thread: &ThreadKey, dialect: Dialect) -> Self {
+        let places = Places::of(thread);
+        Self { thread: thread.thread.clone(), places, dialect, held: None }
     }
 
     /// Takes the next entry and appends the frames it becomes.
     pub(crate) fn push(&mut self, entry: Entry, out: &mut Vec<u8>) {
         if let Some(error) = self.held.take() {
             let finished = Event::from(RunFinished::new(self.thread.clone(), error.run));
-            frame(error.position, &finished.to_json(), out);
+            self.frame(error.position, &finished.to_json(), out);
         }
         if entry.kind == EntryKind::Failed {
             self.held = Some(entry);
         } else if let Some(text) = self.dialect.say_entry(&entry) {
-            frame(entry.position, &text, out);
+            self.frame(entry.position, &text, out);
         }
+    }
+
+    fn frame(&self, position: u64, text: &str, out: &mut Vec<u8>) {
+        frame(Some(self.places.name(position)), text, out);
     }
 
     /// Takes the end of the log.
     pub(crate) fn finish(&mut self, out: &mut Vec<u8>) {
         if let Some(error) = self.held.take() {
-            frame(error.position, error.text(), out);
+            self.frame(error.position, error.text(), out);
         }
     }
 }
 
-/// One event as a frame, with its position as the frame's id.
-pub(crate) fn frame(position: u64, text: &str, out: &mut Vec<u8>) {
-    let mut digits = [0; 20];
-    let id = decimal(position, &mut digits);
-    let encoder = Encoder::new();
-    encoder.id(id).unwrap_or(encoder).frame(out, text);
-}
-
-fn decimal(mut number: u64, digits: &mut [u8; 20]) -> &str {
-    let mut at = digits.len();
-    loop {
-        at -= 1;
-        digits[at] = b'0' + (number % 10) as u8;
-        number /= 10;
-        if number == 0 {
-            return std::str::from_utf8(&digits[at..]).unwrap_or_default();
-        }
-    }
+/// One event as a frame, with the name of its place as the frame's id where it has one.
+pub(crate) fn frame(id: Option<Name>, text: &str, out: &mut Vec<u8>) {
+    let plain = Encoder::new();
+    let named = id.as_ref().and_then(|id| plain.id(id.as_str()).ok());
+    named.unwrap_or(plain).frame(out, text);
 }
 
 #[cfg(test)]
 mod tests {
+    use agui_journal::Tenant;
     use agui_types::RunId;
     use agui_types::event::{RunError, RunStarted};
 
@@ -79,7 +74,7 @@ mod tests {
     }
 
     fn replayed<const N: usize>(entries: [Entry; N]) -> String {
-        let mut replay = Replay::new(ThreadId::from("t"), Dialect::Current);
+        let mut replay = Replay::new(&ThreadKey::new(Tenant::default(), "t"), Dialect::Current);
         let mut out = Vec::new();
         for entry in entries {
             replay.push(entry, &mut out);
@@ -116,13 +111,8 @@ data: {"type":"RUN_ERROR","message":"no"}
 
 "#,
         ];
-        assert_eq!(out, expected.concat());
-    }
-
-    #[test]
-    fn positions_are_decimal() {
-        for number in [0, 9, 10, 1_234_567_890, u64::MAX] {
-            assert_eq!(decimal(number, &mut [0; 20]), number.to_string());
-        }
+        let places = Places::of(&ThreadKey::new(Tenant::default(), "t"));
+        let mark = places.name(0).as_str()[1..].to_owned();
+        assert_eq!(out.replace(&mark, ""), expected.concat());
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use agui_agent::middleware::AgentHeaders;
 use agui_agent::{CancellationToken, RunContext};
-use agui_journal::{Begun, Journal, JournalError, NewRun, Tenant};
+use agui_journal::{Begun, Journal, JournalError, NewRun, Tenant, ThreadKey};
 use agui_types::RunAgentInput;
 use http::HeaderMap;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -15,7 +15,9 @@ use tracing::Instrument;
 use crate::agents::Hosted;
 use crate::builder::RuntimeBuilder;
 use crate::debug::DebugFeed;
+use crate::quota::{Quota, Share};
 use crate::run::Job;
+use crate::run::going::Going;
 use crate::{AgentSource, Principal, RuntimeService};
 
 /// Many agents, their threads, and whoever looks at them. Cheap to clone: all clones are one.
@@ -29,15 +31,33 @@ pub(crate) struct Shared {
     runs: TaskTracker,
     /// Cancelled when the runtime is to end.
     closing: CancellationToken,
+    going: Going,
     run_slots: Arc<Semaphore>,
+    tenant_runs: Quota<Tenant>,
     viewer_slots: Arc<Semaphore>,
+    thread_viewers: Quota<ThreadKey>,
+}
+
+/// A place among those who watch.
+pub(crate) struct Place {
+    _of_all: OwnedSemaphorePermit,
+    _of_thread: Option<Share<ThreadKey>>,
+}
+
+/// There is no place: too many have one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TooMany {
+    /// Of all together.
+    OfAll,
+    /// Of this tenant, or of this thread.
+    OfOne,
 }
 
 /// Why a run does not begin.
 #[derive(Debug)]
 pub(crate) enum NotBegun {
     /// Too many go on.
-    Full,
+    Full(TooMany),
     /// The journal says no.
     Journal(JournalError),
 }
@@ -55,8 +75,11 @@ impl Runtime {
             debug: DebugFeed::default(),
             runs: TaskTracker::new(),
             closing: CancellationToken::new(),
+            going: Going::default(),
             run_slots: slots(settings.most_runs),
+            tenant_runs: Quota::new(),
             viewer_slots: slots(settings.most_viewers),
+            thread_viewers: Quota::new(),
             settings,
         }))
     }
@@ -113,13 +136,17 @@ impl Runtime {
         headers: &HeaderMap,
     ) -> Result<Begun, NotBegun> {
         let shared = &self.0;
-        let slot = Arc::clone(&shared.run_slots).try_acquire_owned().map_err(|_| NotBegun::Full)?;
         let settings = &shared.settings;
-        let mut new = NewRun::new(Tenant::new(&*principal.tenant), agent_id, input.clone())
-            .lease(settings.lease)
-            .conflict(settings.conflict);
+        let slot = Arc::clone(&shared.run_slots).try_acquire_owned();
+        let slot = slot.map_err(|_| NotBegun::Full(TooMany::OfAll))?;
+        let tenant = Tenant::new(&*principal.tenant);
+        let share = shared.tenant_runs.take(&tenant, settings.most_runs_per_tenant);
+        let share = share.ok_or(NotBegun::Full(TooMany::OfOne))?;
+        let mut new =
+            NewRun::new(tenant, agent_id, input.clone()).lease(settings.lease).busy(settings.busy);
         new.owner = principal.name.clone();
         let begun = settings.journal.begin(new).await.map_err(NotBegun::Journal)?;
+        let (present, earlier) = shared.going.enter(begun.lease.thread());
         let context = RunContext::new()
             .with_cancel(CancellationToken::new())
             .with_extension(AgentHeaders(settings.headers.choose(headers)));
@@ -131,7 +158,8 @@ impl Runtime {
             agent: Arc::clone(hosted.agent()),
             input,
             context,
-            deadline: settings.deadline,
+            earlier,
+            limits: settings.run_limits,
             closing: shared.closing.clone(),
             debug: shared.debug.clone(),
         };
@@ -139,15 +167,26 @@ impl Runtime {
         let span = tracing::error_span!("run", agent = agent_id, thread, run);
         let running = async move {
             job.run().await;
-            drop(slot);
+            // Who waits for its end finds its places free.
+            drop((slot, share, present));
         };
         shared.runs.spawn(running.instrument(span));
         Ok(begun)
     }
 
-    /// A place for one more viewer; `None` where there are too many.
-    pub(crate) fn viewer_slot(&self) -> Option<OwnedSemaphorePermit> {
-        Arc::clone(&self.0.viewer_slots).try_acquire_owned().ok()
+    /// Waits until the runs that go on on a thread in this process are gone.
+    pub(crate) async fn gone(&self, thread: &ThreadKey) {
+        self.0.going.on(thread).gone().await;
+    }
+
+    /// A place for one more viewer, of a thread where it comes to watch one.
+    pub(crate) fn place(&self, thread: Option<&ThreadKey>) -> Result<Place, TooMany> {
+        let shared = &self.0;
+        let of_all = Arc::clone(&shared.viewer_slots).try_acquire_owned();
+        let of_all = of_all.map_err(|_| TooMany::OfAll)?;
+        let most = shared.settings.most_viewers_per_thread;
+        let take = |thread| shared.thread_viewers.take(thread, most).ok_or(TooMany::OfOne);
+        Ok(Place { _of_all: of_all, _of_thread: thread.map(take).transpose()? })
     }
 }
 

@@ -4,10 +4,14 @@ use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use agui_agent::middleware::AgentHeaders;
 use agui_agent::{BoxError, BoxFuture, RunContext};
-use agui_journal::{Cursor, JournalError, StopOutcome, Tenant, ThreadKey, Until};
+use agui_journal::implement::Fold;
+use agui_journal::{
+    Cursor, Follower, JournalError, ReadLimit, StopOutcome, Tenant, ThreadKey, Until,
+};
 use agui_server::{Refusal, ResponseBody, caught, judge_input, stream_run};
 use agui_types::json::read_string;
 use agui_types::{JsonObject, RunAgentInput, RunId, ThreadId};
@@ -16,19 +20,19 @@ use bytes::Bytes;
 use futures_util::Stream;
 use http::header::{CACHE_CONTROL, CONNECTION, CONTENT_TYPE, ORIGIN, WWW_AUTHENTICATE};
 use http::request::Parts;
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Version};
+use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode, Version};
 use http_body::Body;
 use http_body_util::{BodyExt, Collected, LengthLimitError, Limited};
 use serde::Serialize;
-use tokio::sync::OwnedSemaphorePermit;
 use tower_service::Service;
 
 use crate::agents::{Agents, Hosted};
 use crate::answer::{self, Answer, Problem};
 use crate::dialect::{Dialect, Spoken};
 use crate::info::{Abilities, Info, ThreadEndpoints};
+use crate::position::{From, Places};
 use crate::route::{Envelope, EnvelopeError, Found, names_a_method, resolve};
-use crate::runtime::NotBegun;
+use crate::runtime::{NotBegun, Place, TooMany};
 use crate::{Action, Operation, Principal, Runtime, Transport, codes, threads, transcribe, viewer};
 
 /// All routes of a [`Runtime`]. Takes any body, never fails, is always ready, cheap to clone.
@@ -37,6 +41,9 @@ use crate::{Action, Operation, Principal, Runtime, Transport, codes, threads, tr
 /// layer around it for front ends of another origin.
 #[derive(Clone, Debug)]
 pub struct RuntimeService(pub(crate) Runtime);
+
+/// How long an answer to a stop waits for the end of the run.
+const STOPPED_WITHIN: Duration = Duration::from_secs(1);
 
 /// What a request says, ready to be answered.
 struct Asked {
@@ -248,18 +255,19 @@ impl RuntimeService {
             tools.retain(|tool| tool.name != "*");
         }
         let dialect = Dialect::of(&input);
-        let Some(slot) = self.0.viewer_slot() else {
-            return too_many("too many are watching");
+        let place = match self.0.place(None) {
+            Ok(place) => place,
+            Err(too_many) => return too_many_viewers(too_many),
         };
         let begun = match self.0.start(principal, agent, hosted, input, &head.headers).await {
             Ok(begun) => begun,
-            Err(NotBegun::Full) => return too_many("too many runs are going on"),
+            Err(NotBegun::Full(too_many)) => return too_many_runs(too_many),
             Err(NotBegun::Journal(error)) => return failed(&error),
         };
         let journal = Arc::clone(self.0.journal());
-        let thread = begun.lease.thread().clone();
-        let frames = viewer::frames(journal, thread, begun.from, Until::Terminal, dialect);
-        self.stream(head, frames, slot)
+        let thread = begun.lease.thread();
+        let follower = Follower::new(journal, thread.clone(), begun.from, Until::Terminal);
+        self.stream(head, viewer::frames(thread, follower, dialect), place)
     }
 
     async fn connect(
@@ -270,37 +278,56 @@ impl RuntimeService {
         body: &[u8],
     ) -> Answer {
         let dialect = Dialect::of(input);
-        let Some(slot) = self.0.viewer_slot() else {
-            return too_many("too many are watching");
+        let place = match self.0.place(Some(&thread)) {
+            Ok(place) => place,
+            Err(too_many) => return too_many_viewers(too_many),
         };
         let journal = Arc::clone(self.0.journal());
-        let from = position(&head.headers, body);
-        // Where the log has no such place any more, the thread as it is now takes its place.
-        let read =
-            journal.read(&thread, from, agui_journal::ReadLimit { events: 1, bytes: 1 }).await;
-        match read {
-            Ok(_) => {
-                let frames = viewer::frames(journal, thread, from, Until::Idle, dialect);
-                self.stream(head, frames, slot)
+        let from = match Places::of(&thread).asked(&head.headers, body) {
+            From::Start => Cursor::START,
+            From::Behind(cursor) => cursor,
+            From::Nowhere => return self.restate(head, thread, input, place).await,
+        };
+        // What is read here is what the viewer is shown first.
+        match journal.read(&thread, from, ReadLimit::default()).await {
+            Ok(page) => {
+                let follower = Follower::new(journal, thread.clone(), from, Until::Idle);
+                let follower = follower.beginning_with(page);
+                self.stream(head, viewer::frames(&thread, follower, dialect), place)
             }
-            Err(JournalError::PositionUnknown { position, .. }) => {
-                tracing::warn!(position, "a viewer's position is unknown: it gets a snapshot");
-                match journal.snapshot(&thread).await {
-                    Ok(snapshot) => {
-                        let run = &input.run_id;
-                        let frames =
-                            viewer::from_snapshot(journal, thread, &snapshot, run, dialect);
-                        self.stream(head, frames, slot)
-                    }
-                    Err(error) => failed(&error),
-                }
+            Err(JournalError::PositionUnknown { .. }) => {
+                self.restate(head, thread, input, place).await
             }
             // A thread that nobody has run on has no history, which is no failure.
-            Err(JournalError::ThreadNotFound) => {
-                self.stream(head, futures_util::stream::empty(), slot)
+            Err(JournalError::ThreadNotFound) if from == Cursor::START => {
+                self.stream(head, futures_util::stream::empty(), place)
             }
+            // Who has been somewhere in it is told that nothing is left.
+            Err(JournalError::ThreadNotFound) => self.restate(head, thread, input, place).await,
             Err(error) => failed(&error),
         }
+    }
+
+    /// The thread as it is now, for a viewer whose place the log does not have (any more).
+    async fn restate(
+        &self,
+        head: &Parts,
+        thread: ThreadKey,
+        input: &RunAgentInput,
+        place: Place,
+    ) -> Answer {
+        let id = thread.thread.as_str();
+        tracing::warn!(thread = id, "a viewer's position is unknown: it gets a snapshot");
+        let journal = Arc::clone(self.0.journal());
+        let snapshot = match journal.snapshot(&thread).await {
+            Ok(snapshot) => snapshot,
+            // Nothing is left of it.
+            Err(JournalError::ThreadNotFound) => Fold::new().snapshot(0, None),
+            Err(error) => return failed(&error),
+        };
+        let dialect = Dialect::of(input);
+        let frames = viewer::from_snapshot(journal, thread, snapshot, &input.run_id, dialect);
+        self.stream(head, frames, place)
     }
 
     /// A run that nothing is kept of: its viewer is all there is.
@@ -338,6 +365,10 @@ impl RuntimeService {
             }
         };
         let outcome = self.0.journal().request_stop(thread, run.as_ref()).await;
+        if let Ok(StopOutcome::Requested | StopOutcome::AlreadyRequested) = outcome {
+            // Whoever is told that it is stopped can go on at once.
+            let _ = tokio::time::timeout(STOPPED_WITHIN, self.0.gone(thread)).await;
+        }
         let not = |message| Stopped { stopped: false, interrupt: None, message: Some(message) };
         let stopped = match outcome {
             Ok(StopOutcome::Requested) => Stopped {
@@ -365,10 +396,10 @@ impl RuntimeService {
         if !self.0.0.settings.debug {
             return answer::not_found();
         }
-        let Some(slot) = self.0.viewer_slot() else {
-            return too_many("too many are watching");
-        };
-        self.stream(head, self.0.0.debug.watch(), slot)
+        match self.0.place(None) {
+            Ok(place) => self.stream(head, self.0.0.debug.watch(), place),
+            Err(too_many) => too_many_viewers(too_many),
+        }
     }
 
     /// Frames as they come, for as long as the viewer stays.
@@ -376,9 +407,9 @@ impl RuntimeService {
         &self,
         head: &Parts,
         frames: impl Stream<Item = Bytes> + Send + 'static,
-        slot: OwnedSemaphorePermit,
+        place: Place,
     ) -> Answer {
-        let frames = Held { frames: Box::pin(frames), _slot: slot };
+        let frames = Held { frames: Box::pin(frames), _place: place };
         let body = ResponseBody::frames(frames, self.0.0.settings.keep_alive);
         streaming(head, Response::new(body))
     }
@@ -411,7 +442,7 @@ impl RuntimeService {
 /// Frames, and the place among the viewers that they take.
 struct Held<S> {
     frames: Pin<Box<S>>,
-    _slot: OwnedSemaphorePermit,
+    _place: Place,
 }
 
 impl<S: Stream> Stream for Held<S> {
@@ -508,18 +539,6 @@ fn foreign() -> Answer {
     Problem::new("Unsupported media type").message(message).with(StatusCode::UNSUPPORTED_MEDIA_TYPE)
 }
 
-/// Where a viewer wants to read on: `Last-Event-ID`, or the body's `lastSeenEventId`. What is no
-/// position is none of ours.
-fn position(headers: &HeaderMap, body: &[u8]) -> Cursor {
-    let header = headers.get("last-event-id").and_then(|value| value.to_str().ok());
-    let member = || {
-        let body = JsonObject::parse(std::str::from_utf8(body).ok()?).ok()?;
-        read_string(body.get("lastSeenEventId")?)?.trim().parse().ok()
-    };
-    let position = header.and_then(|value| value.trim().parse().ok()).or_else(member);
-    position.map_or(Cursor::START, Cursor::after)
-}
-
 /// The run that a request to stop names, if it does.
 fn named_run(body: &[u8]) -> Result<Option<RunId>, &'static str> {
     let Ok(text) = std::str::from_utf8(body) else { return Ok(None) };
@@ -559,8 +578,29 @@ pub(crate) fn failed(error: &JournalError) -> Answer {
     }
 }
 
-fn too_many(message: &str) -> Answer {
-    Problem::new("Too many").message(message).with(StatusCode::SERVICE_UNAVAILABLE)
+fn too_many_runs(too_many: TooMany) -> Answer {
+    let message = match too_many {
+        TooMany::OfAll => "as many runs are going on as may; try again when one has ended",
+        TooMany::OfOne => "as many of your runs are going on as may; wait for one, or stop it",
+    };
+    refuse_more(too_many, codes::TOO_MANY_RUNS, message)
+}
+
+fn too_many_viewers(too_many: TooMany) -> Answer {
+    let message = match too_many {
+        TooMany::OfAll => "as many are watching as may; try again when one has left",
+        TooMany::OfOne => "as many are watching this thread as may; close a page that does",
+    };
+    refuse_more(too_many, codes::TOO_MANY_VIEWERS, message)
+}
+
+fn refuse_more(too_many: TooMany, code: &str, message: &str) -> Answer {
+    let status = match too_many {
+        TooMany::OfAll => StatusCode::SERVICE_UNAVAILABLE,
+        TooMany::OfOne => StatusCode::TOO_MANY_REQUESTS,
+    };
+    tracing::warn!(code, "{message}");
+    Problem::new("Too many").code(code).message(message).with(status)
 }
 
 /// A refusal in the words that front ends of this runtime read.

@@ -11,66 +11,71 @@ use futures_util::Stream;
 use futures_util::stream::unfold;
 
 use crate::dialect::Dialect;
+use crate::position::Places;
 use crate::replay::{Replay, frame};
 
 /// What a viewer sees first, before the entries of the log.
 #[derive(Debug, Default)]
 struct Opening(Vec<u8>);
 
-/// The frames behind a cursor until `until`.
+/// The frames that a follower of a thread gives.
 ///
 /// Where the log cannot be read on, the stream ends without a terminal event, which is what front
 /// ends take for "cut off": they may come back.
 pub(crate) fn frames(
-    journal: Arc<dyn Journal>,
-    thread: ThreadKey,
-    from: Cursor,
-    until: Until,
+    thread: &ThreadKey,
+    follower: Follower,
     dialect: Dialect,
-) -> impl Stream<Item = Bytes> + Send + 'static {
-    let replay = Replay::new(thread.thread.clone(), dialect);
-    let follower = Follower::new(journal, thread, from, until);
-    follow(follower, replay, Opening::default())
+) -> impl Stream<Item = Bytes> + Send + use<> {
+    follow(follower, Replay::new(thread, dialect), Opening::default())
 }
 
 /// The same for somebody whose place in the log is gone: what the thread holds now, then what comes.
 pub(crate) fn from_snapshot(
     journal: Arc<dyn Journal>,
     thread: ThreadKey,
-    snapshot: &Snapshot,
+    snapshot: Snapshot,
     asked: &RunId,
     dialect: Dialect,
 ) -> impl Stream<Item = Bytes> + Send + use<> {
-    let opening = Opening::of(&thread, snapshot, asked);
-    let replay = Replay::new(thread.thread.clone(), dialect);
-    let follower = Follower::new(journal, thread, Cursor::after(snapshot.position), Until::Idle);
-    follow(follower, replay, opening)
+    let from = Cursor::after(snapshot.position);
+    let opening = Opening::of(&thread, snapshot, asked, dialect);
+    let replay = Replay::new(&thread, dialect);
+    follow(Follower::new(journal, thread, from, Until::Idle), replay, opening)
 }
 
 impl Opening {
     /// A run that holds the thread as it is. It is the run that is going on, with what it has open
-    /// opened again; or, where none is, one that finishes at once.
-    fn of(thread: &ThreadKey, snapshot: &Snapshot, asked: &RunId) -> Self {
-        let mut out = Vec::new();
-        let mut put = |event: Event| frame(snapshot.position, &event.to_json(), &mut out);
-        let run = snapshot.running.as_ref().unwrap_or(asked).clone();
-        put(RunStarted::new(thread.thread.clone(), run.clone()).into());
-        put(StateSnapshot::new(snapshot.state.clone()).into());
-        put(MessagesSnapshot::new(snapshot.messages.clone()).into());
-        for event in &snapshot.open {
-            put(event.clone());
-        }
-        if snapshot.running.is_none() {
-            let mut finished = RunFinished::new(thread.thread.clone(), run);
-            if let Ok(open) = Interrupts::try_from(snapshot.open_interrupts.clone()) {
+    /// opened again; or, where none has started, one that finishes at once.
+    ///
+    /// Its last frame alone has a place: who is cut off before it has not seen the thread.
+    fn of(thread: &ThreadKey, snapshot: Snapshot, asked: &RunId, dialect: Dialect) -> Self {
+        let id = &thread.thread;
+        let running = snapshot.running.filter(|_| snapshot.started);
+        let run = running.as_ref().unwrap_or(asked);
+        let mut events: Vec<Event> = vec![
+            RunStarted::new(id, run).into(),
+            StateSnapshot::new(snapshot.state).into(),
+            MessagesSnapshot::new(snapshot.messages).into(),
+        ];
+        if running.is_some() {
+            events.extend(snapshot.open);
+        } else {
+            let mut finished = RunFinished::new(id, run);
+            if let Ok(open) = Interrupts::try_from(snapshot.open_interrupts) {
                 finished = finished.outcome(InterruptOutcome::new(open));
             }
-            put(finished.into());
+            events.push(finished.into());
         }
-        let mut warning = Vec::new();
-        Encoder::comment(&mut warning, "the position is unknown; this is the thread as it is now");
-        warning.append(&mut out);
-        Self(warning)
+        let mut out = Vec::new();
+        Encoder::comment(&mut out, "the position is unknown; this is the thread as it is now");
+        let events: Vec<Event> = events.into_iter().filter_map(|it| dialect.say(it)).collect();
+        let place = Places::of(thread).name(snapshot.position);
+        for (at, event) in events.iter().enumerate() {
+            let last = at + 1 == events.len();
+            frame(last.then_some(place), &event.to_json(), &mut out);
+        }
+        Self(out)
     }
 }
 

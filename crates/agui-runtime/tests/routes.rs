@@ -289,7 +289,7 @@ async fn a_busy_thread_refuses_visibly_and_is_joined_by_connect() {
 /// checklist 40; deviate 8.8
 #[tokio::test]
 async fn a_new_run_may_take_the_place_of_the_one_that_goes_on() {
-    let fixture = fixture_with(|builder| builder.conflict(agui_journal::Conflict::Supersede));
+    let fixture = fixture_with(|builder| builder.busy(agui_journal::BusyPolicy::Supersede));
     let old = open(&fixture, request("POST", "/agent/deaf/run", input("t", "r1", &[]))).await;
     let new = ask(&fixture, request("POST", "/agent/default/run", input("t", "r2", &[]))).await;
     assert_eq!(new.events()[0].1["runId"], "r2", "40");

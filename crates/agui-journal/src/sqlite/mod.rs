@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use agui_types::{Event, RunId};
+use agui_types::RunId;
 use rusqlite::{Connection, params};
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -235,20 +235,14 @@ impl Journal for SqliteJournal {
         Box::pin(self.write(move |writer| writer.begin(run)))
     }
 
-    fn append(&self, lease: &Lease, events: Vec<Event>) -> BoxFuture<'_, Result<u64>> {
+    fn append_batch(&self, lease: &Lease, events: Batch) -> BoxFuture<'_, Result<u64>> {
         let lease = lease.clone();
-        Box::pin(async move {
-            let batch = Batch::new(events);
-            self.write(move |writer| writer.write(&lease, batch, false)).await
-        })
+        Box::pin(self.write(move |writer| writer.write(&lease, events, false)))
     }
 
-    fn finish(&self, lease: &Lease, events: Vec<Event>) -> BoxFuture<'_, Result<u64>> {
+    fn finish_batch(&self, lease: &Lease, events: Batch) -> BoxFuture<'_, Result<u64>> {
         let lease = lease.clone();
-        Box::pin(async move {
-            let batch = Batch::new(events);
-            self.write(move |writer| writer.write(&lease, batch, true)).await
-        })
+        Box::pin(self.write(move |writer| writer.write(&lease, events, true)))
     }
 
     fn renew(&self, lease: &Lease) -> BoxFuture<'_, Result<()>> {

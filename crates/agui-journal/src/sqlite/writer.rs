@@ -18,7 +18,7 @@ use crate::error::JournalError;
 use crate::implement::{Abandoned, ActiveRun, Batch, Fold, place};
 use crate::journal::Result;
 use crate::retention::Compacted;
-use crate::run::{Begun, Conflict, EndedRun, Lease, NewRun, StopOutcome};
+use crate::run::{Begun, BusyPolicy, EndedRun, Lease, NewRun, StopOutcome};
 use crate::thread::{Tenant, ThreadInfo, ThreadKey};
 
 /// A piece of work for the writer. It gets the writer, or the reason why there is none, and gives
@@ -285,10 +285,10 @@ impl Writer {
         if let Some(ActiveRow { number, run: active, .. }) =
             row.as_ref().and_then(|row| row.active.clone())
         {
-            let why = match run.conflict {
+            let why = match run.busy {
                 _ if self.has_lapsed(number, now) => Abandoned::LeaseLapsed,
-                Conflict::Supersede => Abandoned::Superseded,
-                Conflict::Refuse => return Err(JournalError::ThreadBusy { run: active }),
+                BusyPolicy::Supersede => Abandoned::Superseded,
+                BusyPolicy::Refuse => return Err(JournalError::ThreadBusy { run: active }),
             };
             ended = Some(self.abandon(&key, number, why)?);
             row = rows::thread_row(&self.connection, &key)?;

@@ -9,7 +9,7 @@ use agui_types::event::{
 use agui_types::{FromJson, Json, ToJson};
 
 use super::kit::*;
-use crate::{Conflict, EntryKind, Journal, JournalError, NewRun, Tenant, ThreadKey};
+use crate::{BusyPolicy, EntryKind, Journal, JournalError, NewRun, Tenant, ThreadKey};
 
 /// Events are numbered without a gap, kept byte for byte, and known by what they are to their run.
 pub async fn events_are_numbered_and_kept(journal: Arc<dyn Journal>, clock: ManualClock) {
@@ -119,7 +119,7 @@ pub async fn a_busy_thread_refuses(journal: Arc<dyn Journal>, _: ManualClock) {
 pub async fn a_run_may_be_superseded(journal: Arc<dyn Journal>, _: ManualClock) {
     let old = begin(&*journal, "t", "r1").await;
     journal.append(&old.lease, vec![started("t", "r1"), open("m")]).await.unwrap();
-    let new = new_run(input("t", "r2", Vec::new())).conflict(Conflict::Supersede);
+    let new = new_run(input("t", "r2", Vec::new())).busy(BusyPolicy::Supersede);
     let new = journal.begin(new).await.unwrap();
     let ended = new.ended.expect("the old run ended");
     assert_eq!((ended.run.as_str(), ended.ending, ended.position), ("r1", Ending::Cancelled, 4));
@@ -134,7 +134,7 @@ pub async fn a_run_may_be_superseded(journal: Arc<dyn Journal>, _: ManualClock) 
     assert_eq!(types(&entries)[2..4], ["TEXT_MESSAGE_END", "RUN_FINISHED"]);
     assert!(entries[3].text().contains(r#""outcome":{"type":"cancelled"}"#));
     // Nothing to supersede is no obstacle.
-    let third = new_run(input("t", "r3", Vec::new())).conflict(Conflict::Supersede);
+    let third = new_run(input("t", "r3", Vec::new())).busy(BusyPolicy::Supersede);
     assert_eq!(journal.begin(third).await.unwrap().ended, None);
 }
 

@@ -1,9 +1,6 @@
 //! The end of a run that did not end by itself.
 
-use std::collections::HashSet;
-
-use agui_stream::{RunState, Verifier};
-use agui_types::event::{RunError, RunFinished, RunStarted, ToolCallResult, ToolRole};
+use agui_types::event::{RunError, RunFinished, RunStarted, ToolCallEnd, ToolCallResult, ToolRole};
 use agui_types::{CancelledOutcome, Event, MessageContent, SubagentRunId, ToolCallId};
 use indexmap::IndexMap;
 use serde::Serialize;
@@ -19,82 +16,80 @@ pub(crate) enum Why {
 
 /// The tool calls of a run that nothing has answered, in the order made.
 #[derive(Debug, Default)]
-pub(crate) struct Unanswered(IndexMap<ToolCallId, Option<SubagentRunId>>);
+pub(crate) struct Unanswered(IndexMap<ToolCallId, Call>);
+
+#[derive(Debug)]
+struct Call {
+    owner: Option<SubagentRunId>,
+    /// Whether its arguments are still coming.
+    open: bool,
+}
 
 impl Unanswered {
+    /// Whether an event is one to take note of.
+    pub(crate) fn concerns(event: &Event) -> bool {
+        matches!(
+            event,
+            Event::ToolCallStart(_)
+                | Event::ToolCallEnd(_)
+                | Event::ToolCallResult(_)
+                | Event::SubagentFinished(_)
+                | Event::SubagentError(_)
+        )
+    }
+
     /// Takes note of an event.
     pub(crate) fn see(&mut self, event: &Event) {
         match event {
             Event::ToolCallStart(start) => {
-                self.0.insert(start.tool_call_id.clone(), start.subagent_run_id.clone());
+                let call = Call { owner: start.subagent_run_id.clone(), open: true };
+                self.0.insert(start.tool_call_id.clone(), call);
+            }
+            Event::ToolCallEnd(end) => {
+                if let Some(call) = self.0.get_mut(&end.tool_call_id) {
+                    call.open = false;
+                }
             }
             Event::ToolCallResult(result) => {
                 self.0.shift_remove(&result.tool_call_id);
             }
-            Event::RunStarted(_) => self.0.clear(),
+            // Nobody answers for a subagent that is gone.
+            Event::SubagentFinished(gone) => self.drop_of(&gone.subagent_run_id),
+            Event::SubagentError(gone) => self.drop_of(&gone.subagent_run_id),
             _ => {}
         }
     }
+
+    /// Ends each call that is open, and gives each a result that says why it has none.
+    pub(crate) fn answer(&self, why: &Why) -> Vec<Event> {
+        let mut out = Vec::new();
+        for (id, Call { owner, open }) in &self.0 {
+            if *open {
+                let mut end = ToolCallEnd::new(id.clone());
+                end.subagent_run_id = owner.clone();
+                out.push(end.into());
+            }
+            out.push(no_result(id, owner.as_ref(), why));
+        }
+        out
+    }
+
+    fn drop_of(&mut self, subagent: &SubagentRunId) {
+        self.0.retain(|_, call| call.owner.as_ref() != Some(subagent));
+    }
 }
 
-/// What ends the run: its start where it never had one, the ends of everything open, results that say
-/// why there are none, and the one terminal event (P-11, P-13). Nothing where it has ended already.
-pub(crate) fn end(
-    verifier: &Verifier,
-    unanswered: &Unanswered,
-    started: &RunStarted,
-    why: &Why,
-) -> Vec<Event> {
-    if matches!(verifier.run(), RunState::Finished | RunState::Failed) {
-        return Vec::new();
-    }
-    let mut out = match verifier.run() {
-        RunState::Active { .. } => close(verifier, unanswered, why),
-        _ => vec![started.clone().into()],
-    };
+/// What ends the run on its agent's behalf: results that say why there are none, and the one terminal
+/// event (P-11, P-13). The log begins a run that was not begun, and closes whatever else is open.
+pub(crate) fn end(unanswered: &Unanswered, run: &RunStarted, why: &Why) -> Vec<Event> {
+    let mut out = unanswered.answer(why);
     out.push(match why {
-        Why::Stopped => RunFinished::new(started.thread_id.clone(), started.run_id.clone())
+        Why::Stopped => RunFinished::new(run.thread_id.clone(), run.run_id.clone())
             .outcome(CancelledOutcome::new())
             .into(),
         Why::Failed { code, message } => RunError::new(message.clone()).code(*code).into(),
     });
     out
-}
-
-/// Closes what is open and answers what is not answered, without the terminal event.
-pub(crate) fn close(verifier: &Verifier, unanswered: &Unanswered, why: &Why) -> Vec<Event> {
-    let closing = verifier.closing_events();
-    let ends: HashSet<&ToolCallId> = closing.iter().filter_map(ended_call).collect();
-    let mut out = Vec::new();
-    let mut after = verifier.clone();
-    let mut take = |event: Event| {
-        // A result that breaks a rule, say of an owner that is gone, helps nobody.
-        if after.try_push(&event).is_ok() {
-            out.push(event);
-        }
-    };
-    // Results first: their subagents are about to be closed.
-    for (id, owner) in &unanswered.0 {
-        if !ends.contains(id) {
-            take(no_result(id, owner.as_ref(), why));
-        }
-    }
-    for event in &closing {
-        take(event.clone());
-        if let Some(id) = ended_call(event)
-            && let Some(owner) = unanswered.0.get(id)
-        {
-            take(no_result(id, owner.as_ref(), why));
-        }
-    }
-    out
-}
-
-fn ended_call(event: &Event) -> Option<&ToolCallId> {
-    match event {
-        Event::ToolCallEnd(end) => Some(&end.tool_call_id),
-        _ => None,
-    }
 }
 
 fn no_result(call: &ToolCallId, owner: Option<&SubagentRunId>, why: &Why) -> Event {

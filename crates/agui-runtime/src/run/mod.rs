@@ -1,6 +1,12 @@
 //! A run from its first event to its last: numbered, written, and only then shown.
+//!
+//! What an agent sends is held to the rules of order once, where it enters the log: the journal
+//! verifies what it is given and refuses what breaks a rule. On the way there retired shapes are
+//! translated, what is not recognised is stripped, and chunks are expanded.
 
 pub(crate) mod ending;
+pub(crate) mod going;
+mod requested;
 
 use std::future::{pending, poll_fn};
 use std::sync::Arc;
@@ -8,20 +14,21 @@ use std::task::Poll;
 use std::time::Duration;
 
 use agui_agent::panic::caught;
-use agui_agent::{
-    Agent, CancellationToken, Delivered, Delivery, DeliveryError, RunContext, deliver,
-};
-use agui_journal::{Journal, JournalError, Lease, Stop};
+use agui_agent::{Agent, CancellationToken, Delivered, Delivery, DeliveryError, RunContext};
+use agui_journal::{Batch, Journal, JournalError, Lease, Stop};
 use agui_server::{WarningLog, detail, sentence};
-use agui_stream::{RunState, Verifier};
+use agui_stream::Pipeline;
 use agui_types::event::{RunError, RunStarted};
 use agui_types::{Event, RunAgentInput};
+use bytes::Bytes;
 use futures_util::{FutureExt, StreamExt};
 use tokio::time::{Instant, sleep_until};
 
 use crate::codes;
 use crate::debug::DebugFeed;
 use ending::{Unanswered, Why};
+use going::Earlier;
+use requested::{Requested, Taken};
 
 /// One run, ready to go.
 pub(crate) struct Job {
@@ -33,15 +40,34 @@ pub(crate) struct Job {
     pub(crate) agent: Arc<dyn Agent>,
     pub(crate) input: RunAgentInput,
     pub(crate) context: RunContext,
-    /// How long the run may take.
-    pub(crate) deadline: Option<Duration>,
+    /// The runs of the thread that may not be gone yet: their agents are, before this one begins.
+    pub(crate) earlier: Earlier,
+    pub(crate) limits: RunLimits,
     /// Cancelled when the process is to end.
     pub(crate) closing: CancellationToken,
     pub(crate) debug: DebugFeed,
 }
 
+/// How much a run may be.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RunLimits {
+    /// How long it may take.
+    pub(crate) deadline: Option<Duration>,
+    /// How many events its agent may send.
+    pub(crate) events: u64,
+    /// How many bytes of JSON text they may be.
+    pub(crate) bytes: u64,
+}
+
 /// How long an agent that was told to stop may take to end its run itself.
 const STOP_GRACE: Duration = Duration::from_millis(500);
+
+/// How long is waited for another run behind one that the agent has not called as it was asked to.
+const NEXT_RUN: Duration = Duration::from_secs(1);
+
+/// How long is waited until the agent of an earlier run on the thread is gone. It is dropped at
+/// once; only one that blocks its thread takes longer, and nothing can end that.
+const GONE: Duration = Duration::from_secs(5);
 
 /// How many events are written at once, at most.
 const BATCH: usize = 128;
@@ -58,34 +84,37 @@ impl Job {
             agent,
             input,
             context,
-            deadline,
+            earlier,
+            limits,
             closing,
             debug,
         } = self;
         let cancel = context.cancel.clone();
         let mut record = Record {
-            verifier: Verifier::for_run(input.thread_id.clone(), input.run_id.clone()),
             unanswered: Unanswered::default(),
+            runs: Requested::new(input.run_id.clone()),
             started: RunStarted::new(input.thread_id.clone(), input.run_id.clone()),
+            left: limits,
+            limits,
             journal: Arc::clone(&journal),
             lease: lease.clone(),
             agent: agent_id,
             debug,
         };
-        let mut stream = match caught(|| deliver(&*agent, input, context)) {
-            Ok(stream) => Some(stream),
-            Err(panic) => {
-                record.end(panicked(&panic)).await;
-                return;
-            }
+        let pipeline = Pipeline::for_run(input.thread_id.clone(), input.run_id.clone());
+        let started = caught(|| Delivery::new(agent.run(input, context), pipeline.unverified()));
+        let mut stream = match started {
+            Ok(stream) => stream,
+            Err(panic) => return record.end(panicked(&panic)).await,
         };
         let mut warnings = WarningLog::about("the agent's stream");
         let mut stopped = journal.stopped(&lease);
-        let mut stopping = false;
-        let mut end_at = deadline.map(|deadline| Instant::now() + deadline);
+        let mut earlier = Box::pin(tokio::time::timeout(GONE, earlier.gone()));
+        let (mut waiting, mut stopping) = (true, false);
+        let mut end_at = limits.deadline.map(|deadline| Instant::now() + deadline);
+        let mut held_until = None;
         let mut renew_at = Instant::now() + lease_for / 3;
         let outcome = loop {
-            let Some(running) = &mut stream else { break Outcome::Over };
             tokio::select! {
                 biased;
                 stop = &mut stopped, if !stopping => match stop {
@@ -107,6 +136,7 @@ impl Job {
                     let message = "the run took longer than it may".into();
                     Why::Failed { code: codes::DEADLINE_EXCEEDED, message }
                 }),
+                () = until(held_until) => break Outcome::End(incomplete()),
                 () = sleep_until(renew_at) => {
                     renew_at = Instant::now() + lease_for / 3;
                     match journal.renew(&lease).await {
@@ -115,11 +145,17 @@ impl Job {
                         Ok(()) => {}
                     }
                 }
-                batch = next_batch(running, &mut warnings) => {
+                gone = &mut earlier, if waiting => {
+                    waiting = false;
+                    if gone.is_err() {
+                        tracing::error!("an earlier run's agent on this thread does not end");
+                    }
+                }
+                batch = next_batch(&mut stream, &mut warnings), if !waiting => {
                     renew_at = Instant::now() + lease_for / 3;
                     match record.take(batch, stopping).await {
-                        Ok(true) => {}
-                        Ok(false) => break Outcome::Over,
+                        Ok(Course::On) => held_until = None,
+                        Ok(Course::Held) => held_until = Some(Instant::now() + NEXT_RUN),
                         Err(outcome) => break outcome,
                     }
                 }
@@ -127,11 +163,11 @@ impl Job {
         };
         // The agent goes first: nothing of it may run on once its run has ended.
         cancel.cancel();
-        if let Err(panic) = caught(|| drop(stream.take())) {
+        if let Err(panic) = caught(move || drop(stream)) {
             tracing::error!(panic, "the agent panicked while it was dropped");
         }
         match outcome {
-            Outcome::Over => {}
+            Outcome::Last(ready) => record.finish(ready).await,
             Outcome::End(why) => record.end(why).await,
             Outcome::LeaseLost => tracing::info!(run = %lease.run(), "a run lost its lease"),
         }
@@ -140,20 +176,30 @@ impl Job {
 
 /// Why the events of an agent are not read on.
 enum Outcome {
-    /// Its run has ended.
-    Over,
+    /// Its run ends with the last of these.
+    Last(Ready),
     /// Its run is to be ended.
     End(Why),
     /// Its run was ended by somebody else.
     LeaseLost,
 }
 
+/// How a run stands that has not ended.
+enum Course {
+    On,
+    /// It has ended unless another run follows.
+    Held,
+}
+
 /// What has been written of a run.
 struct Record {
-    verifier: Verifier,
     unanswered: Unanswered,
-    /// What a run begins with whose agent never began it.
+    runs: Requested,
+    /// Names the thread and the run.
     started: RunStarted,
+    limits: RunLimits,
+    /// What the agent may still send.
+    left: RunLimits,
     journal: Arc<dyn Journal>,
     lease: Lease,
     agent: String,
@@ -161,14 +207,14 @@ struct Record {
 }
 
 /// What an agent gave at once: events, and how its stream ended if it did.
-struct Batch {
+struct Given {
     events: Vec<Event>,
     end: Option<Why>,
 }
 
 /// The next events: one is waited for, and what is ready behind it comes along.
-async fn next_batch(stream: &mut Delivery, log: &mut WarningLog) -> Batch {
-    let mut batch = Batch { events: Vec::new(), end: None };
+async fn next_batch(stream: &mut Delivery, log: &mut WarningLog) -> Given {
+    let mut batch = Given { events: Vec::new(), end: None };
     loop {
         let next = poll_fn(|cx| match caught(|| stream.poll_next_unpin(cx)) {
             Ok(next) => next.map(Ok),
@@ -196,10 +242,7 @@ async fn next_batch(stream: &mut Delivery, log: &mut WarningLog) -> Batch {
                 continue;
             }
             Ok(Some(Err(error))) => batch.end = Some(failed(&error)),
-            Ok(None) => {
-                let message = "the agent stopped before its run had ended".into();
-                batch.end = Some(Why::Failed { code: codes::INCOMPLETE_STREAM, message });
-            }
+            Ok(None) => batch.end = Some(incomplete()),
             Err(panic) => batch.end = Some(panicked(&panic)),
         }
         return batch;
@@ -207,32 +250,36 @@ async fn next_batch(stream: &mut Delivery, log: &mut WarningLog) -> Batch {
 }
 
 impl Record {
-    /// Writes what an agent gave. `true` where the run goes on, `false` where it has ended.
-    async fn take(&mut self, batch: Batch, stopping: bool) -> Result<bool, Outcome> {
-        let Batch { events, end } = batch;
-        let mut ready = Vec::with_capacity(events.len());
-        let mut terminal = false;
+    /// Writes what an agent gave, but for what ends the run.
+    async fn take(&mut self, given: Given, stopping: bool) -> Result<Course, Outcome> {
+        let Given { events, end } = given;
+        let mut ready = Ready::default();
+        let mut going = Course::On;
         for event in events {
-            let event = self.as_ours(event);
-            terminal = event.is_terminal();
-            if terminal {
-                for event in self.settle(&event, stopping) {
-                    // Made for this very state.
-                    let _ = self.verifier.try_push(&event);
+            match self.runs.take(event) {
+                Taken::Event(event) => self.put(event, &mut ready).await?,
+                Taken::Next(events) => {
+                    going = Course::On;
+                    for event in events {
+                        self.put(event, &mut ready).await?;
+                    }
+                }
+                Taken::Last(event) if stopping => return Err(self.stopped(event, ready).await?),
+                Taken::Last(event) => {
+                    self.put(event, &mut ready).await?;
+                    return Err(Outcome::Last(ready));
+                }
+                Taken::Held => going = Course::Held,
+                Taken::Over(event) => {
+                    tracing::warn!("the agent sent something behind the end of its run (P-3)");
                     ready.push(event);
+                    return Err(Outcome::Last(ready));
+                }
+                Taken::Broken(why) => {
+                    self.write(ready).await?;
+                    return Err(Outcome::End(rule_broken(&why)));
                 }
             }
-            if let Err(fault) = self.verifier.try_push(&event) {
-                // What came before it was sound.
-                self.write(ready).await?;
-                return Err(Outcome::End(rule_broken(&fault.to_string())));
-            }
-            self.unanswered.see(&event);
-            ready.push(event);
-        }
-        if terminal {
-            self.finish(ready).await;
-            return Ok(false);
         }
         self.write(ready).await?;
         match end {
@@ -241,57 +288,97 @@ impl Record {
                 Err(Outcome::End(Why::Stopped))
             }
             Some(why) => Err(Outcome::End(why)),
-            None => Ok(true),
+            None => Ok(going),
         }
     }
 
-    /// The run is called what it was asked for, whatever its agent calls it: front ends and the log
-    /// find it by that name.
-    fn as_ours(&self, mut event: Event) -> Event {
-        match &mut event {
-            Event::RunStarted(started) if started.run_id != self.started.run_id => {
-                let (ours, theirs) = (&self.started.run_id, &started.run_id);
-                tracing::warn!(%ours, %theirs, "the agent gave its run another id (P-5)");
-                started.run_id = self.started.run_id.clone();
-            }
-            Event::RunFinished(finished) => finished.run_id = self.started.run_id.clone(),
-            _ => {}
+    /// Adds an event to what is ready, unless the run would be larger than it may.
+    async fn put(&mut self, event: Event, ready: &mut Ready) -> Result<(), Outcome> {
+        let bytes = ready.push(event);
+        if self.left.events > 0 && bytes <= self.left.bytes {
+            self.left.events -= 1;
+            self.left.bytes -= bytes;
+            return Ok(());
         }
-        event
+        ready.pop();
+        self.write(std::mem::take(ready)).await?;
+        let RunLimits { events, bytes, .. } = self.limits;
+        let message = if self.left.events == 0 {
+            format!("the agent sent more than {events} events in one run")
+        } else {
+            format!("the agent sent more than {bytes} bytes of events in one run")
+        };
+        tracing::error!("{message}");
+        Err(Outcome::End(Why::Failed { code: codes::RUN_TOO_LARGE, message }))
     }
 
-    /// What has to come before a terminal event: an error leaves nothing open, so that a replay may
-    /// go on behind it, and a stop leaves no call without an answer, so that nobody carries it out
-    /// afterwards.
-    fn settle(&self, terminal: &Event, stopping: bool) -> Vec<Event> {
-        if !matches!(self.verifier.run(), RunState::Active { .. }) {
-            return Vec::new();
+    /// The end of a run that was asked to stop: no call is left without an answer, so that nobody
+    /// carries it out afterwards, and an agent that fails because it was stopped was stopped (P-11).
+    async fn stopped(&mut self, last: Event, ready: Ready) -> Result<Outcome, Outcome> {
+        self.write(ready).await?;
+        if !matches!(last, Event::RunFinished(_)) {
+            return Ok(Outcome::End(Why::Stopped));
         }
-        match terminal {
-            Event::RunError(_) => self.verifier.closing_events(),
-            _ if stopping => ending::close(&self.verifier, &self.unanswered, &Why::Stopped),
-            _ => Vec::new(),
-        }
+        let mut events = self.unanswered.answer(&Why::Stopped);
+        events.push(last);
+        Ok(Outcome::Last(Ready::of(events)))
     }
 
     /// Ends the run on the agent's behalf.
     async fn end(&mut self, why: Why) {
-        let events = ending::end(&self.verifier, &self.unanswered, &self.started, &why);
-        if !events.is_empty() {
-            self.finish(events).await;
+        let events = match self.runs.held() {
+            // It had ended, as far as its agent knew; but a run that was stopped has not failed.
+            Some(held) if why != Why::Stopped || matches!(held, Event::RunFinished(_)) => {
+                vec![held]
+            }
+            _ => ending::end(&self.unanswered, &self.started, &why),
+        };
+        let least = events.last().cloned();
+        match self.last(Ready::of(events)).await {
+            Ok(()) => {}
+            Err(JournalError::Rule { fault, .. }) => {
+                tracing::error!(%fault, "the log does not take the end of a run");
+                self.least(least.into_iter().collect()).await;
+            }
+            Err(error) => self.unwritten(&error).await,
         }
     }
 
-    async fn write(&mut self, events: Vec<Event>) -> Result<(), Outcome> {
-        if events.is_empty() {
+    /// Ends the run as its agent did, if that is an end.
+    async fn finish(&mut self, ready: Ready) {
+        match self.last(ready).await {
+            Ok(()) => {}
+            Err(JournalError::Rule { fault, .. }) => {
+                self.end(rule_broken(&fault.to_string())).await;
+            }
+            Err(error) => self.unwritten(&error).await,
+        }
+    }
+
+    /// Says that the run could not be recorded, which is the least there is to say.
+    async fn unwritten(&mut self, error: &JournalError) {
+        let Why::Failed { code, message } = not_written(error) else { return };
+        self.least(vec![RunError::new(message).code(code).into()]).await;
+    }
+
+    /// Tries to end the run for the last time. If that fails too the lease lapses, and whoever looks
+    /// next ends the run.
+    async fn least(&mut self, events: Vec<Event>) {
+        if let Err(error) = self.last(Ready::of(events)).await {
+            tracing::error!(%error, run = %self.lease.run(), "a run could not be ended");
+        }
+    }
+
+    async fn write(&mut self, ready: Ready) -> Result<(), Outcome> {
+        let Ready { batch, calls } = ready;
+        if batch.is_empty() {
             return Ok(());
         }
-        let shown = self.debug.is_watched().then(|| events.clone());
-        match self.journal.append(&self.lease, events).await {
-            Ok(_) => {
-                self.debug.show(&self.agent, &self.lease, shown.as_deref().unwrap_or_default());
-                Ok(())
-            }
+        let shown = self.shown(&batch);
+        let written = self.journal.append_batch(&self.lease, batch).await;
+        self.saw(&written, &calls, &shown);
+        match written {
+            Ok(_) => Ok(()),
             Err(JournalError::LeaseLost { .. }) => Err(Outcome::LeaseLost),
             Err(JournalError::Rule { fault, .. }) => {
                 Err(Outcome::End(rule_broken(&fault.to_string())))
@@ -300,23 +387,74 @@ impl Record {
         }
     }
 
-    async fn finish(&mut self, events: Vec<Event>) {
-        let shown = self.debug.is_watched().then(|| events.clone());
-        let Err(error) = self.journal.finish(&self.lease, events).await else {
-            self.debug.show(&self.agent, &self.lease, shown.as_deref().unwrap_or_default());
-            return;
+    /// Writes the end of the run. That the lease is lost is no failure: then somebody else has.
+    async fn last(&mut self, ready: Ready) -> Result<(), JournalError> {
+        let Ready { batch, calls } = ready;
+        let shown = self.shown(&batch);
+        let written = self.journal.finish_batch(&self.lease, batch).await;
+        self.saw(&written, &calls, &shown);
+        match written {
+            Ok(_) => Ok(()),
+            Err(JournalError::LeaseLost { .. }) => {
+                tracing::info!(run = %self.lease.run(), "a run lost its lease before its end");
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Takes note of what the log has taken of a batch.
+    fn saw(
+        &mut self,
+        written: &Result<u64, JournalError>,
+        calls: &[(usize, Event)],
+        shown: &[Bytes],
+    ) {
+        let taken = match written {
+            Ok(_) => usize::MAX,
+            Err(JournalError::Rule { accepted, .. }) => *accepted,
+            Err(_) => 0,
         };
-        if matches!(error, JournalError::LeaseLost { .. }) {
-            tracing::info!(run = %self.lease.run(), "a run lost its lease before its end");
-            return;
+        for (_, event) in calls.iter().filter(|(at, _)| *at < taken) {
+            self.unanswered.see(event);
         }
-        // Once more with the least there is to say. If that fails too the lease lapses, and whoever
-        // looks next ends the run.
-        let Why::Failed { code, message } = not_written(&error) else { return };
-        let last = RunError::new(message).code(code).into();
-        if let Err(error) = self.journal.finish(&self.lease, vec![last]).await {
-            tracing::error!(%error, run = %self.lease.run(), "a run could not be ended");
+        self.debug.show(&self.agent, &self.lease, &shown[..shown.len().min(taken)]);
+    }
+
+    /// What developers are shown of a batch, where any watch.
+    fn shown(&self, batch: &Batch) -> Vec<Bytes> {
+        if self.debug.is_watched() { batch.texts().cloned().collect() } else { Vec::new() }
+    }
+}
+
+/// Events that are to be written together.
+#[derive(Default)]
+struct Ready {
+    batch: Batch,
+    /// Those that [`Unanswered`] has to see once they are written, by their place in the batch.
+    calls: Vec<(usize, Event)>,
+}
+
+impl Ready {
+    fn of(events: Vec<Event>) -> Self {
+        let mut ready = Self::default();
+        for event in events {
+            ready.push(event);
         }
+        ready
+    }
+
+    /// Adds an event, and gives how many bytes of JSON text it is.
+    fn push(&mut self, event: Event) -> u64 {
+        if Unanswered::concerns(&event) {
+            self.calls.push((self.batch.len(), event.clone()));
+        }
+        self.batch.push(event)
+    }
+
+    fn pop(&mut self) {
+        self.batch.pop();
+        self.calls.retain(|(at, _)| *at < self.batch.len());
     }
 }
 
@@ -335,12 +473,14 @@ fn failed(error: &DeliveryError) -> Why {
             tracing::error!(class = error.class(), detail = detail(error), "{message}");
             Why::Failed { code: codes::INCOMPLETE_STREAM, message }
         }
-        DeliveryError::Fault(fault) if fault.class == agui_stream::Class::Truncated => {
-            let message = "the agent stopped before its run had ended".into();
-            Why::Failed { code: codes::INCOMPLETE_STREAM, message }
-        }
+        DeliveryError::Fault(fault) if fault.class == agui_stream::Class::Truncated => incomplete(),
         DeliveryError::Fault(fault) => rule_broken(&fault.to_string()),
     }
+}
+
+fn incomplete() -> Why {
+    let message = "the agent stopped before its run had ended".into();
+    Why::Failed { code: codes::INCOMPLETE_STREAM, message }
 }
 
 fn rule_broken(fault: &str) -> Why {

@@ -4,9 +4,12 @@
 use std::sync::Arc;
 
 use agui_agent::{Agent, AgentResult, EventStream, Run, RunContext};
-use agui_journal::{Journal, MemoryJournal};
+use agui_journal::{
+    Cursor, Entry, Journal, MemoryJournal, ReadLimit, SqliteJournal, Tenant, ThreadKey,
+};
 use agui_runtime::{AgentSource, Agents, Runtime, RuntimeBuilder, SingleUser};
 use agui_server::ResponseBody;
+use agui_stream::Verifier;
 use agui_types::{Event, FromJson, Reading, RunAgentInput};
 use bytes::Bytes;
 use futures_util::StreamExt;
@@ -15,6 +18,10 @@ use http_body_util::{BodyExt, Full};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tower::ServiceExt;
+
+#[path = "../../../agui-journal/tests/folder/mod.rs"]
+mod folder;
+pub(crate) use folder::Folder;
 
 pub(crate) const BASE: &str = "/api/copilotkit";
 
@@ -137,9 +144,39 @@ pub(crate) fn fixture_of(
     go: Arc<Notify>,
     set: impl FnOnce(RuntimeBuilder) -> RuntimeBuilder,
 ) -> Fixture {
-    let journal: Arc<dyn Journal> = Arc::new(MemoryJournal::new());
+    Fixture { go, ..fixture_on(agents, Arc::new(MemoryJournal::new()), set) }
+}
+
+/// A runtime with agents and a journal of the test's own.
+pub(crate) fn fixture_on(
+    agents: impl AgentSource,
+    journal: Arc<dyn Journal>,
+    set: impl FnOnce(RuntimeBuilder) -> RuntimeBuilder,
+) -> Fixture {
     let builder = Runtime::builder(agents, Arc::clone(&journal)).authorize(SingleUser);
-    Fixture { runtime: set(builder).build(), journal, go }
+    Fixture { runtime: set(builder).build(), journal, go: Arc::new(Notify::new()) }
+}
+
+/// The two journals there are, each with what has to live as long as it.
+pub(crate) async fn journals() -> Vec<(Arc<dyn Journal>, Option<Folder>)> {
+    let folder = Folder::new();
+    let file = SqliteJournal::open(folder.file()).await.unwrap();
+    vec![(Arc::new(MemoryJournal::new()), None), (Arc::new(file), Some(folder))]
+}
+
+/// The whole log of a thread of the tenant without a name, which keeps the rules.
+pub(crate) async fn log(journal: &Arc<dyn Journal>, thread: &str) -> Vec<Entry> {
+    let key = ThreadKey::new(Tenant::default(), thread);
+    let limit = ReadLimit { events: usize::MAX, bytes: usize::MAX };
+    let page = journal.read(&key, Cursor::START, limit).await.unwrap();
+    let mut verifier = Verifier::new();
+    for entry in &page.entries {
+        verifier.push(&Event::from_json_exact(entry.text()).unwrap()).unwrap();
+    }
+    if page.running.is_none() {
+        verifier.finish().unwrap();
+    }
+    page.entries
 }
 
 /// An answer, read to its end.
@@ -161,7 +198,8 @@ impl Answer {
         frames
             .map(|frame| {
                 let line = |name: &str| frame.lines().find_map(|line| line.strip_prefix(name));
-                let id = line("id: ").map(|id| id.parse().unwrap());
+                // The position, and behind a dash the mark of the thread.
+                let id = line("id: ").map(|id| id.split('-').next().unwrap().parse().unwrap());
                 (id, serde_json::from_str(line("data: ").unwrap()).unwrap())
             })
             .collect()
