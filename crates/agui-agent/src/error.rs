@@ -130,6 +130,10 @@ pub enum AgentError {
         /// Why not.
         source: BoxError,
     },
+    /// The runtime that the agent is one of refused the request, or gave no information of itself.
+    #[cfg(feature = "http")]
+    #[error(transparent)]
+    Runtime(Box<crate::runtime::RuntimeError>),
     /// Middleware found that the stream breaks a rule.
     #[error(transparent)]
     Rule(Box<Fault>),
@@ -168,6 +172,8 @@ impl AgentError {
                 Kind::Proto => "proto-decode",
                 _ => "schema",
             },
+            #[cfg(feature = "http")]
+            Self::Runtime(error) => error.class(),
             Self::Rule(fault) => fault.class.as_str(),
             Self::Cancelled => "abort",
         }

@@ -35,6 +35,8 @@ pub mod middleware;
 pub mod panic;
 mod position;
 mod retry;
+#[cfg(feature = "http")]
+pub mod runtime;
 #[cfg(feature = "session")]
 pub mod session;
 
@@ -49,6 +51,8 @@ pub use error::{AgentError, AgentResult, BoxError, RunFailure};
 pub use http::{BuildError, HeaderRequest, HttpAgent, HttpAgentBuilder};
 pub use position::Position;
 pub use retry::RetryPolicy;
+#[cfg(feature = "http")]
+pub use runtime::RuntimeClient;
 #[cfg(feature = "session")]
 pub use session::Session;
 pub use tokio_util::sync::CancellationToken;

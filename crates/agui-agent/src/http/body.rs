@@ -5,8 +5,9 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use agui_types::{Event, Reading};
-use agui_wire::{Decoded, Decoder, Limits, WireForm};
+use agui_types::event::RunFinished;
+use agui_types::{CancelledOutcome, Event, Reading, RunId, ThreadId};
+use agui_wire::{DecodeError, Decoded, Decoder, Limits, WireForm};
 use bytes::Bytes;
 use futures_core::Stream;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName};
@@ -32,6 +33,14 @@ pub(super) struct Events {
     frames: u64,
     /// The media type, where it is not that of an event stream.
     content_type: Option<String>,
+    whose: Whose,
+}
+
+/// Whose words are read.
+pub(crate) enum Whose {
+    Agents,
+    /// A runtime's, with the run that it speaks of.
+    Runtimes(Option<(ThreadId, RunId)>),
 }
 
 // One an exchange: the difference in size is of no account.
@@ -49,6 +58,7 @@ impl Events {
         on_warning: OnWarning,
         idle: Option<Duration>,
         context: RunContext,
+        whose: Whose,
     ) -> Self {
         Self {
             source: Source::Sending(Box::pin(response)),
@@ -59,6 +69,7 @@ impl Events {
             cancelled: Box::pin(context.cancel.cancelled_owned()),
             frames: 0,
             content_type: None,
+            whose,
         }
     }
 
@@ -83,14 +94,28 @@ impl Events {
                 }
                 Source::Body { body, decoder, read } => {
                     let mut rest: &[u8] = read;
-                    let decoded = decoder.decode(&mut rest)?;
+                    let decoded = decoder.decode(&mut rest);
                     let used = read.len() - rest.len();
+                    let decoded = match decoded {
+                        Ok(decoded) => decoded,
+                        Err(error) => {
+                            let stopped = self.whose.stopped(&error).ok_or(error)?;
+                            // It failed at the end of a frame.
+                            *decoder = Decoder::new(WireForm::Sse, self.limits);
+                            *read = read.slice(used..);
+                            self.position.set(None);
+                            return Poll::Ready(Ok(Some(Event::from(stopped).into())));
+                        }
+                    };
                     if let Some(decoded) = decoded {
                         self.frames += 1;
                         let event = event(decoded, &self.on_warning, &self.position);
                         *read = read.slice(used..);
                         match event {
-                            Some(event) => return Poll::Ready(Ok(Some(event))),
+                            Some(event) => {
+                                self.whose.hear(&event.value);
+                                return Poll::Ready(Ok(Some(event)));
+                            }
                             None => continue,
                         }
                     }
@@ -99,10 +124,17 @@ impl Events {
                     match ready!(body.as_mut().poll_next(cx)) {
                         Some(Ok(bytes)) => *read = bytes,
                         None => {
-                            let last = decoder.finish()?.last;
-                            self.frames += u64::from(last.is_some());
-                            let last =
-                                last.and_then(|it| event(it, &self.on_warning, &self.position));
+                            let last = match decoder.finish() {
+                                Ok(ending) => {
+                                    let last = ending.last;
+                                    self.frames += u64::from(last.is_some());
+                                    last.and_then(|it| event(it, &self.on_warning, &self.position))
+                                }
+                                Err(error) => {
+                                    let stopped = self.whose.stopped(&error).ok_or(error)?;
+                                    Some(Event::from(stopped).into())
+                                }
+                            };
                             self.source = Source::Ended;
                             if last.is_some() {
                                 return Poll::Ready(Ok(last));
@@ -144,6 +176,26 @@ impl Stream for Events {
             this.end();
         }
         Poll::Ready(next.transpose())
+    }
+}
+
+impl Whose {
+    fn hear(&mut self, event: &Event) {
+        if let (Self::Runtimes(run), Event::RunStarted(started)) = (self, event) {
+            *run = Some((started.thread_id.clone(), started.run_id.clone()));
+        }
+    }
+
+    /// The end of a run that was stopped, where that is what could not be read: the published runtime
+    /// ends such runs, and only those, without saying which run it is.
+    fn stopped(&self, error: &DecodeError) -> Option<RunFinished> {
+        let Self::Runtimes(Some((thread, run))) = self else { return None };
+        if error.quote() != r#"{"type":"RUN_FINISHED"}"# {
+            return None;
+        }
+        let mut finished = RunFinished::new(thread, run);
+        finished.outcome = Some(CancelledOutcome::new().into());
+        Some(finished)
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, Once};
 use std::time::Duration;
 
 use agui_wire::{Limits, Warning, WireForm};
-use http::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue};
+use http::header::HeaderValue;
 use reqwest::{Certificate, Client, Identity, Proxy, Url};
 
 use super::headers::{self, HeaderRequest, Pairs, Provider};
@@ -214,12 +214,7 @@ impl HttpAgentBuilder {
         let url = absolute(&self.url).map_err(BuildError::Url)?;
         let connect_url = self.connect_url.as_deref().map(absolute);
         let connect_url = connect_url.transpose().map_err(BuildError::Url)?;
-        let mut headers = HeaderMap::new();
-        // T-10, T-11
-        headers.insert(ACCEPT, HeaderValue::from_static(self.wire.accept()));
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
-        headers.extend(headers::collected(self.headers)?);
+        let headers = headers::collected(self.headers)?;
         install_tls_provider();
         let mut client = Client::builder()
             .connect_timeout(self.connect_timeout)
@@ -255,6 +250,8 @@ impl HttpAgentBuilder {
             client,
             url,
             connect_url,
+            // T-11
+            accept: HeaderValue::from_static(self.wire.accept()),
             headers,
             provider: self.provider,
             retry: self.retry,

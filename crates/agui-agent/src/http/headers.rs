@@ -13,9 +13,9 @@ use crate::{BoxError, BoxFuture};
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HeaderRequest {
-    /// The thread.
+    /// The thread; empty where the request is about none, as a `RuntimeClient` makes some.
     pub thread_id: ThreadId,
-    /// The run.
+    /// The run; empty where the request is for none.
     pub run_id: RunId,
     /// How many attempts at this request have failed: 0 the first time. With another one, a cached
     /// credential may be worth renewing.
@@ -23,9 +23,14 @@ pub struct HeaderRequest {
 }
 
 impl HeaderRequest {
-    pub(super) fn new(input: &RunAgentInput) -> Self {
+    pub(crate) fn new(input: &RunAgentInput) -> Self {
         let (thread_id, run_id) = (input.thread_id.clone(), input.run_id.clone());
         Self { thread_id, run_id, failed_attempts: 0 }
+    }
+
+    /// A request that is not for a run.
+    pub(crate) fn about_thread(thread: &str) -> Self {
+        Self { thread_id: thread.into(), run_id: "".into(), failed_attempts: 0 }
     }
 
     pub(super) fn of_attempt(mut self, failures: u32) -> Self {

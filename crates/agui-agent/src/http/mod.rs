@@ -3,22 +3,25 @@
 mod body;
 mod builder;
 mod headers;
+mod request;
 mod retry;
 
 use std::fmt;
+use std::future::Future;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use agui_types::{RunAgentInput, ToJson};
 use agui_wire::{Limits, Warning};
-use bytes::Bytes;
 use http::header::{HeaderMap, HeaderName, HeaderValue, LOCATION};
 use reqwest::{Client, Response, Url};
 
-use crate::middleware::AgentHeaders;
 use crate::retry::is_refused_for_now;
 use crate::{Agent, AgentError, EventStream, RetryPolicy, RunContext};
 use headers::Provider;
+
+pub(crate) use body::Whose;
+pub(crate) use request::{Content, Request};
 
 pub use builder::{BuildError, HttpAgentBuilder};
 pub use headers::HeaderRequest;
@@ -51,6 +54,9 @@ pub struct HttpAgent {
     client: Client,
     url: Url,
     connect_url: Option<Url>,
+    /// What to ask for where events are to come.
+    accept: HeaderValue,
+    /// The caller's own.
     headers: HeaderMap,
     provider: Option<Provider>,
     retry: Option<RetryPolicy>,
@@ -93,14 +99,43 @@ impl HttpAgent {
         display_url(&self.url)
     }
 
-    fn events(&self, request: Request, context: RunContext) -> EventStream {
+    /// The URL, as it was given.
+    pub(crate) fn url(&self) -> &Url {
+        &self.url
+    }
+
+    /// The events of an answer that is still to come.
+    pub(crate) fn events(
+        &self,
+        response: impl Future<Output = Result<Response, AgentError>> + Send + 'static,
+        context: RunContext,
+        whose: Whose,
+    ) -> EventStream {
         let (limits, on_warning, idle) = (self.limits, self.on_warning.clone(), self.idle);
-        let response = self.clone().post(request);
-        Box::pin(body::Events::new(response, limits, on_warning, idle, context))
+        Box::pin(body::Events::new(response, limits, on_warning, idle, context, whose))
+    }
+
+    /// The whole body of an answer; `None` where it has more bytes than that.
+    pub(crate) async fn whole(
+        &self,
+        mut response: Response,
+        most: usize,
+    ) -> Result<Option<Vec<u8>>, AgentError> {
+        if let Some(encoding) = body::compressed(response.headers()) {
+            return Err(AgentError::Compressed { encoding });
+        }
+        let mut body = Vec::new();
+        while let Some(chunk) = response.chunk().await.map_err(|error| broken(error, self.idle))? {
+            if body.len() + chunk.len() > most {
+                return Ok(None);
+            }
+            body.extend_from_slice(&chunk);
+        }
+        Ok(Some(body))
     }
 
     /// Makes the request, again where that is wanted and safe.
-    async fn post(self, request: Request) -> Result<Response, AgentError> {
+    pub(crate) async fn send(self, request: Request) -> Result<Response, AgentError> {
         let mut failures = 0;
         loop {
             let (error, asked) = match self.attempt(&request, failures).await {
@@ -124,17 +159,15 @@ impl HttpAgent {
     }
 
     async fn attempt(&self, request: &Request, failures: u32) -> Result<Response, Attempt> {
-        let mut headers = request.forwarded.clone();
-        headers.extend(self.headers.clone());
-        if let Some(position) = &request.position {
-            headers.insert(HeaderName::from_static("last-event-id"), position.clone());
-        }
+        let mut headers = request.headers(&self.accept, &self.headers);
         if let Some(provider) = &self.provider {
             let made = provider.headers(request.about.clone().of_attempt(failures)).await;
             headers.extend(made.map_err(|source| AgentError::Headers { source })?);
         }
-        let post = self.client.post(request.url.clone()).headers(headers);
-        let response = post.body(request.body.clone()).send().await.map_err(|error| {
+        request.content.describe(&mut headers);
+        let made = self.client.request(request.method.clone(), request.url.clone());
+        let made = made.headers(headers).body(request.body.clone());
+        let response = made.send().await.map_err(|error| {
             if !error.is_connect() {
                 return Attempt::Final(match broken(error, self.idle) {
                     AgentError::Transport { source } => {
@@ -161,21 +194,11 @@ impl HttpAgent {
                 Attempt::Final(error)
             });
         }
-        if matches!(status.as_u16(), 204 | 205) {
+        if request.for_events && matches!(status.as_u16(), 204 | 205) {
             return Err(AgentError::NoBody { status: status.as_u16() }.into());
         }
         Ok(response)
     }
-}
-
-/// One request, however often it is made.
-struct Request {
-    url: Url,
-    body: Bytes,
-    position: Option<HeaderValue>,
-    /// What a header policy lets through.
-    forwarded: HeaderMap,
-    about: HeaderRequest,
 }
 
 /// Why an attempt brought no answer.
@@ -193,32 +216,21 @@ impl From<AgentError> for Attempt {
 }
 
 impl Agent for HttpAgent {
-    /// Besides the agent's own headers, [`AgentHeaders`] among the context's extensions are sent, where
-    /// the agent's own leave the name free.
+    /// Besides the agent's own headers, [`AgentHeaders`](crate::middleware::AgentHeaders) among the
+    /// context's extensions are sent, where the agent's own leave the name free.
     fn run(&self, input: RunAgentInput, context: RunContext) -> EventStream {
-        let request = Request {
-            url: self.url.clone(),
-            body: input.to_json().into(),
-            position: None,
-            forwarded: forwarded(&context),
-            about: HeaderRequest::new(&input),
-        };
-        self.events(request, context)
+        let about = HeaderRequest::new(&input);
+        let request = Request::for_events(self.url.clone(), input.to_json(), about, &context);
+        self.events(self.clone().send(request), context, Whose::Agents)
     }
 
     /// Asks at the [connect URL](HttpAgentBuilder::connect_url), where there is one, for what follows
     /// the context's position.
     fn connect(&self, input: RunAgentInput, context: RunContext) -> Option<EventStream> {
-        let position = context.position.get();
-        let request = Request {
-            url: self.connect_url.clone()?,
-            body: input.to_json().into(),
-            // What came in a header fits into one.
-            position: position.and_then(|id| HeaderValue::from_bytes(id.as_bytes()).ok()),
-            forwarded: forwarded(&context),
-            about: HeaderRequest::new(&input),
-        };
-        Some(self.events(request, context))
+        let (url, about) = (self.connect_url.clone()?, HeaderRequest::new(&input));
+        let request = Request::for_events(url, input.to_json(), about, &context)
+            .behind(context.position.get().as_deref());
+        Some(self.events(self.clone().send(request), context, Whose::Agents))
     }
 }
 
@@ -230,12 +242,6 @@ impl fmt::Debug for HttpAgent {
             .field("headers", &headers)
             .finish_non_exhaustive()
     }
-}
-
-/// The headers that go with this run, where middleware says so.
-fn forwarded(context: &RunContext) -> HeaderMap {
-    let headers = context.extensions.get::<AgentHeaders>();
-    headers.map(|headers| headers.0.clone()).unwrap_or_default()
 }
 
 /// Whom to tell of what was amiss with a frame.
