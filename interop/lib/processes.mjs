@@ -29,9 +29,10 @@ export function builtBinary(name, variable, packageFlag) {
   return path;
 }
 
-/** Starts `agui serve` on a port of the system's choice. */
-export function startAgui() {
-  return startServer(aguiBinary(), ["serve", "--listen", "127.0.0.1:0", "--journal", "memory:"]);
+/** Starts `agui serve` on a port of the system's choice, with further arguments where there are. */
+export function startAgui(...args) {
+  const here = ["serve", "--listen", "127.0.0.1:0", "--journal", "memory:"];
+  return startServer(aguiBinary(), [...here, ...args]);
 }
 
 /** The two peers of `scenarios.json`, by the name that `only` uses there. */
