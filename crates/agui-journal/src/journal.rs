@@ -86,6 +86,12 @@ pub trait Journal: Send + Sync + 'static {
     /// Fails with [`LeaseLost`](JournalError::LeaseLost).
     fn renew(&self, lease: &Lease) -> BoxFuture<'_, Result<()>>;
 
+    /// Gives the lease back without an end of the run, for whoever cannot write that end: it has
+    /// lapsed from now on, so that whoever looks next ends the run.
+    ///
+    /// Fails with [`LeaseLost`](JournalError::LeaseLost).
+    fn release(&self, lease: &Lease) -> BoxFuture<'_, Result<()>>;
+
     /// Waits until the run should stop; forever, unless somebody asks for it or it ends.
     fn stopped(&self, lease: &Lease) -> BoxFuture<'static, Stop>;
 

@@ -385,6 +385,17 @@ impl Journal for MemoryJournal {
         })
     }
 
+    fn release(&self, lease: &Lease) -> BoxFuture<'_, Result<()>> {
+        let lease = lease.clone();
+        Box::pin(async move {
+            let mut state = self.state();
+            let active =
+                leased(&mut state.threads, &lease)?.active.as_mut().ok_or_else(|| lost(&lease))?;
+            active.expires_at = 0;
+            Ok(())
+        })
+    }
+
     fn stopped(&self, lease: &Lease) -> BoxFuture<'static, Stop> {
         let mut state = self.state();
         let active =

@@ -28,6 +28,8 @@ struct Threads {
 #[derive(Debug)]
 struct Thread {
     tail: VecDeque<Entry>,
+    /// The position behind which the tail begins.
+    behind: u64,
     /// Bytes of JSON text in the tail.
     bytes: usize,
     /// What the cursors that are read from here say.
@@ -47,6 +49,7 @@ impl Live {
         thread.running = Some(run);
         thread.generation = generation;
         thread.tail.clear();
+        thread.behind = head;
         thread.bytes = 0;
         // Nobody has to wake up for it.
         thread.head.send_if_modified(|known| {
@@ -66,6 +69,7 @@ impl Live {
         }
         while thread.tail.len() > TAIL.events || thread.bytes > TAIL.bytes {
             let Some(oldest) = thread.tail.pop_front() else { break };
+            thread.behind = oldest.position;
             thread.bytes -= oldest.json.len();
         }
         if ended {
@@ -92,10 +96,9 @@ impl Live {
         let threads = self.threads();
         let thread = threads.of.get(key)?;
         let running = thread.running.clone()?;
-        let (first, last) = (thread.tail.front()?.position, thread.tail.back()?.position);
-        // A cursor before the tail's first event may be in another run, or in no place at all.
-        let inside = (first..=last).contains(&from.position());
-        if !inside {
+        let last = thread.tail.back().map_or(thread.behind, |entry| entry.position);
+        // A cursor before the tail may be in another run, and one behind it in no place at all.
+        if !(thread.behind..=last).contains(&from.position()) {
             return None;
         }
         let start = thread.tail.partition_point(|entry| entry.position <= from.position());
@@ -162,6 +165,7 @@ impl Threads {
         }
         self.of.entry(key.clone()).or_insert_with(|| Thread {
             tail: VecDeque::new(),
+            behind: 0,
             bytes: 0,
             generation: 0,
             running: None,

@@ -250,6 +250,11 @@ impl Journal for SqliteJournal {
         Box::pin(self.write(move |writer| writer.renew(&lease)))
     }
 
+    fn release(&self, lease: &Lease) -> BoxFuture<'_, Result<()>> {
+        let lease = lease.clone();
+        Box::pin(self.write(move |writer| writer.release(&lease)))
+    }
+
     fn stopped(&self, lease: &Lease) -> BoxFuture<'static, Stop> {
         Box::pin(told_to_stop(self.shared.live.stopped(lease.number())))
     }

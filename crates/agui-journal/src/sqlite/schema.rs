@@ -1,5 +1,6 @@
 //! Tables, and how they came to be what they are.
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
 use super::Durability;
@@ -77,6 +78,10 @@ const MIGRATIONS: &[&str] = &["
 /// Marks a file as a journal of this crate: `agui`.
 const APPLICATION: i64 = 0x6167_7569;
 
+/// How much of the file the one who writes keeps at hand at most: the end of the log of each of the
+/// threads that run, a page of 4 KiB each, for thousands of them.
+const WRITER_CACHE_KIB: i64 = 32 * 1024;
+
 /// Opens the file to write it, and brings it to the newest form.
 pub(super) fn open_writer(
     path: &std::path::Path,
@@ -91,6 +96,7 @@ pub(super) fn open_writer(
         Durability::Power => "FULL",
     };
     connection.pragma_update(None, "synchronous", synchronous)?;
+    connection.pragma_update(None, "cache_size", -WRITER_CACHE_KIB)?;
     migrate(&mut connection)?;
     if let Some(pages) = max_pages {
         connection.pragma_update(None, "max_page_count", pages)?;
@@ -108,6 +114,9 @@ pub(super) fn open_reader(path: &std::path::Path) -> Result<Connection, Failure>
 
 fn prepare(connection: &Connection) -> Result<(), Failure> {
     connection.busy_timeout(super::BUSY)?;
+    // Without this, statements are compiled anew whenever a parameter is bound that an index is
+    // searched for, to look at its value first: that took more time than the work itself.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     connection.set_prepared_statement_cache_capacity(64);
     Ok(())
 }

@@ -136,8 +136,7 @@ impl Writer {
 
     /// Does the work of a group in one transaction, then answers everybody.
     fn commit(&mut self, group: impl Iterator<Item = Task>) {
-        let begun = self.connection.execute_batch("BEGIN IMMEDIATE").map_err(Failure::from);
-        if let Err(failure) = begun {
+        if let Err(failure) = self.control("BEGIN IMMEDIATE") {
             for task in group {
                 (task(Err(failure.clone())).answer)(None);
             }
@@ -160,7 +159,7 @@ impl Writer {
             }
         }
         if failed.is_none() {
-            failed = self.connection.execute_batch("COMMIT").map_err(Failure::from).err();
+            failed = self.control("COMMIT").err();
         }
         match &failed {
             None => {
@@ -171,7 +170,7 @@ impl Writer {
             Some(failure) => {
                 tracing::error!(%failure, "the journal could not be written");
                 if !self.connection.is_autocommit() {
-                    let _ = self.connection.execute_batch("ROLLBACK");
+                    let _ = self.control("ROLLBACK");
                 }
                 self.take_back(0);
                 // What is remembered of any run may be ahead of the log.
@@ -188,8 +187,7 @@ impl Writer {
     fn attempt(&mut self, task: Task) -> std::result::Result<Reply, (Reply, Failure)> {
         let told = self.effects.len();
         self.touched.clear();
-        if let Err(error) = self.connection.execute_batch("SAVEPOINT task") {
-            let failure = Failure::from(error);
+        if let Err(failure) = self.control("SAVEPOINT task") {
             return Err((task(Err(failure.clone())), failure));
         }
         let reply = task(Ok(self));
@@ -203,14 +201,20 @@ impl Writer {
             for number in std::mem::take(&mut self.touched) {
                 self.runs.remove(&number);
             }
-            if let Err(error) = self.connection.execute_batch("ROLLBACK TO task") {
-                return Err((reply, error.into()));
+            if let Err(failure) = self.control("ROLLBACK TO task") {
+                return Err((reply, failure));
             }
         }
-        match self.connection.execute_batch("RELEASE task") {
+        match self.control("RELEASE task") {
             Ok(()) => Ok(reply),
-            Err(error) => Err((reply, error.into())),
+            Err(failure) => Err((reply, failure)),
         }
+    }
+
+    /// A step of a transaction, of those that come with every task: prepared once.
+    fn control(&self, sql: &'static str) -> std::result::Result<(), Failure> {
+        self.connection.prepare_cached(sql)?.execute([])?;
+        Ok(())
     }
 
     /// Forgets what was to be told, and the leases that were given meanwhile.
@@ -249,7 +253,7 @@ impl Writer {
 
     /// Ends the runs that an earlier process has left: their leases died with it.
     pub(super) fn end_abandoned(&mut self) -> std::result::Result<(), Failure> {
-        self.connection.execute_batch("BEGIN IMMEDIATE")?;
+        self.control("BEGIN IMMEDIATE")?;
         let mut keys = Vec::new();
         {
             let mut statement = self.connection.prepare_cached(
@@ -272,7 +276,7 @@ impl Writer {
                 ended.push(abandoned.map_err(|error| Failure::new(Kind::Storage, error))?);
             }
         }
-        self.connection.execute_batch("COMMIT")?;
+        self.control("COMMIT")?;
         self.effects.clear();
         self.ended_before = ended;
         Ok(())
@@ -485,12 +489,23 @@ impl Writer {
     }
 
     pub(super) fn renew(&mut self, lease: &Lease) -> Result<()> {
+        let now = self.clock.now();
+        let times = self.times(lease)?;
+        times.expires_at = now.saturating_add(times.ttl);
+        Ok(())
+    }
+
+    pub(super) fn release(&mut self, lease: &Lease) -> Result<()> {
+        self.times(lease)?.expires_at = 0;
+        Ok(())
+    }
+
+    /// How long a lease is good that is not lost.
+    fn times(&mut self, lease: &Lease) -> Result<&mut LeaseTimes> {
         let row = rows::thread_row(&self.connection, lease.thread())?;
         let active = row.and_then(|row| row.active).map(|active| active.number);
         let times = self.leases.get_mut(&lease.number());
-        let times = times.filter(|_| active == Some(lease.number())).ok_or_else(|| lost(lease))?;
-        times.expires_at = self.clock.now().saturating_add(times.ttl);
-        Ok(())
+        times.filter(|_| active == Some(lease.number())).ok_or_else(|| lost(lease))
     }
 
     pub(super) fn request_stop(

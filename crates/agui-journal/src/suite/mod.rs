@@ -52,6 +52,7 @@ macro_rules! journal_suite {
             stopping::a_stop_may_name_the_run,
             stopping::there_may_be_nothing_to_stop,
             recovery::a_lapsed_run_ends_as_failed_once,
+            recovery::a_released_lease_has_lapsed,
             recovery::a_renewed_lease_does_not_lapse,
             recovery::a_run_without_events_keeps_what_was_said,
             recovery::the_next_run_and_a_stop_recover_too,

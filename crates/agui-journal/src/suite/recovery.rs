@@ -49,6 +49,23 @@ pub async fn a_lapsed_run_ends_as_failed_once(journal: Arc<dyn Journal>, clock: 
     journal.renew(&lasting.lease).await.unwrap();
 }
 
+/// A lease that was given back has lapsed: the next run need not wait, and the one that was left is
+/// ended for it.
+pub async fn a_released_lease_has_lapsed(journal: Arc<dyn Journal>, _clock: ManualClock) {
+    let begun = begin(&*journal, "t", "r").await;
+    journal.append(&begun.lease, vec![started("t", "r"), open("m")]).await.unwrap();
+    journal.release(&begun.lease).await.unwrap();
+    let next = begin(&*journal, "t", "r2").await;
+    let ended = next.ended.unwrap();
+    assert_eq!((ended.run.as_str(), ended.ending), ("r", Ending::Failed));
+    let late = journal.release(&begun.lease).await.unwrap_err();
+    assert!(matches!(late, JournalError::LeaseLost { .. }));
+    let alone = begin(&*journal, "u", "r").await;
+    journal.release(&alone.lease).await.unwrap();
+    assert_eq!(journal.recover().await.unwrap().len(), 1);
+    verify_log(&log(&*journal, &key("t")).await);
+}
+
 /// Renewing makes a lease good for as long again; so does appending. One that nobody has taken away
 /// can be renewed late.
 pub async fn a_renewed_lease_does_not_lapse(journal: Arc<dyn Journal>, clock: ManualClock) {
