@@ -72,6 +72,13 @@ impl Follower {
         self.cursor
     }
 
+    /// Whether it has given everything that was there, and waits for more: so it is while
+    /// [`next`](Self::next) is pending, unless that still reads.
+    #[must_use]
+    pub fn is_waiting(&self) -> bool {
+        matches!(self.step, Step::Waiting(_))
+    }
+
     /// The next events, at least one; `None` at the end, then again `None`. An error is the last
     /// item. May be dropped while it waits.
     pub async fn next(&mut self) -> Option<Result<Page>> {

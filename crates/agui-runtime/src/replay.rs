@@ -1,10 +1,11 @@
 //! The entries of a log as one stream that every front end can follow.
 
 use agui_journal::{Entry, EntryKind, ThreadKey};
-use agui_types::event::RunFinished;
+use agui_types::event::{RunError, RunFinished};
 use agui_types::{Event, ThreadId, ToJson};
 use agui_wire::sse::Encoder;
 
+use crate::codes;
 use crate::dialect::Dialect;
 use crate::position::{Name, Places};
 
@@ -45,6 +46,14 @@ impl Replay {
         frame(Some(self.places.name(position)), text, out);
     }
 
+    /// Takes that the run at hand has no end in the log, which cannot be written: its viewers are
+    /// told all the same.
+    pub(crate) fn unended(&mut self, out: &mut Vec<u8>) {
+        let message = "the run could not be recorded";
+        let error = Event::from(RunError::new(message).code(codes::NOT_RECORDED));
+        frame(None, &error.to_json(), out);
+    }
+
     /// Takes the end of the log.
     pub(crate) fn finish(&mut self, out: &mut Vec<u8>) {
         if let Some(error) = self.held.take() {
@@ -64,7 +73,7 @@ pub(crate) fn frame(id: Option<Name>, text: &str, out: &mut Vec<u8>) {
 mod tests {
     use agui_journal::Tenant;
     use agui_types::RunId;
-    use agui_types::event::{RunError, RunStarted};
+    use agui_types::event::RunStarted;
 
     use super::*;
 

@@ -18,6 +18,7 @@ use crate::debug::DebugFeed;
 use crate::quota::{Quota, Share};
 use crate::run::Job;
 use crate::run::going::Going;
+use crate::run::unended::Unended;
 use crate::{AgentSource, Principal, RuntimeService};
 
 /// Many agents, their threads, and whoever looks at them. Cheap to clone: all clones are one.
@@ -32,6 +33,7 @@ pub(crate) struct Shared {
     /// Cancelled when the runtime is to end.
     closing: CancellationToken,
     going: Going,
+    unended: Unended,
     run_slots: Arc<Semaphore>,
     tenant_runs: Quota<Tenant>,
     viewer_slots: Arc<Semaphore>,
@@ -76,6 +78,7 @@ impl Runtime {
             runs: TaskTracker::new(),
             closing: CancellationToken::new(),
             going: Going::default(),
+            unended: Unended::new(),
             run_slots: slots(settings.most_runs),
             tenant_runs: Quota::new(),
             viewer_slots: slots(settings.most_viewers),
@@ -105,6 +108,7 @@ impl Runtime {
             match self.journal().recover().await {
                 Ok(ended) => {
                     for run in ended {
+                        self.0.unended.clear(&run.thread);
                         tracing::warn!(thread = %run.thread.thread, run = %run.run, "an abandoned run was ended");
                     }
                 }
@@ -146,6 +150,7 @@ impl Runtime {
             NewRun::new(tenant, agent_id, input.clone()).lease(settings.lease).busy(settings.busy);
         new.owner = principal.name.clone();
         let begun = settings.journal.begin(new).await.map_err(NotBegun::Journal)?;
+        shared.unended.clear(begun.lease.thread());
         let (present, earlier) = shared.going.enter(begun.lease.thread());
         let context = RunContext::new()
             .with_cancel(CancellationToken::new())
@@ -159,6 +164,7 @@ impl Runtime {
             input,
             context,
             earlier,
+            unended: shared.unended.clone(),
             limits: settings.run_limits,
             closing: shared.closing.clone(),
             debug: shared.debug.clone(),
@@ -172,6 +178,11 @@ impl Runtime {
         };
         shared.runs.spawn(running.instrument(span));
         Ok(begun)
+    }
+
+    /// Waits until the end of the thread's run cannot be written.
+    pub(crate) fn unended(&self, thread: &ThreadKey) -> impl Future<Output = ()> + Send + use<> {
+        self.0.unended.of(thread, self.journal())
     }
 
     /// Waits until the runs that go on on a thread in this process are gone.

@@ -267,7 +267,8 @@ impl RuntimeService {
         let journal = Arc::clone(self.0.journal());
         let thread = begun.lease.thread();
         let follower = Follower::new(journal, thread.clone(), begun.from, Until::Terminal);
-        self.stream(head, viewer::frames(thread, follower, dialect), place)
+        let unended = self.0.unended(thread);
+        self.stream(head, viewer::frames(thread, follower, dialect, unended), place)
     }
 
     async fn connect(
@@ -293,7 +294,8 @@ impl RuntimeService {
             Ok(page) => {
                 let follower = Follower::new(journal, thread.clone(), from, Until::Idle);
                 let follower = follower.beginning_with(page);
-                self.stream(head, viewer::frames(&thread, follower, dialect), place)
+                let unended = self.0.unended(&thread);
+                self.stream(head, viewer::frames(&thread, follower, dialect, unended), place)
             }
             Err(JournalError::PositionUnknown { .. }) => {
                 self.restate(head, thread, input, place).await
@@ -326,7 +328,9 @@ impl RuntimeService {
             Err(error) => return failed(&error),
         };
         let dialect = Dialect::of(input);
-        let frames = viewer::from_snapshot(journal, thread, snapshot, &input.run_id, dialect);
+        let unended = self.0.unended(&thread);
+        let run = &input.run_id;
+        let frames = viewer::from_snapshot(journal, thread, snapshot, run, dialect, unended);
         self.stream(head, frames, place)
     }
 

@@ -1,14 +1,16 @@
 //! Somebody who looks at a thread: its log as frames, at their own pace.
 
+use std::future::poll_fn;
 use std::sync::Arc;
+use std::task::Poll;
 
 use agui_journal::{Cursor, Follower, Journal, JournalError, Snapshot, ThreadKey, Until};
 use agui_types::event::{MessagesSnapshot, RunFinished, RunStarted, StateSnapshot};
 use agui_types::{Event, InterruptOutcome, Interrupts, RunId, ToJson};
 use agui_wire::sse::Encoder;
 use bytes::Bytes;
-use futures_util::Stream;
 use futures_util::stream::unfold;
+use futures_util::{Stream, StreamExt};
 
 use crate::dialect::Dialect;
 use crate::position::Places;
@@ -21,27 +23,30 @@ struct Opening(Vec<u8>);
 /// The frames that a follower of a thread gives.
 ///
 /// Where the log cannot be read on, the stream ends without a terminal event, which is what front
-/// ends take for "cut off": they may come back.
-pub(crate) fn frames(
+/// ends take for "cut off": they may come back. Once the run at hand is `unended`, which is to say
+/// that its end cannot be written, it ends with a `RUN_ERROR` that has no place in the log.
+pub(crate) fn frames<U: Future<Output = ()> + Send + 'static>(
     thread: &ThreadKey,
     follower: Follower,
     dialect: Dialect,
-) -> impl Stream<Item = Bytes> + Send + use<> {
-    follow(follower, Replay::new(thread, dialect), Opening::default())
+    unended: U,
+) -> impl Stream<Item = Bytes> + Send + use<U> {
+    follow(follower, Replay::new(thread, dialect), Opening::default(), unended)
 }
 
 /// The same for somebody whose place in the log is gone: what the thread holds now, then what comes.
-pub(crate) fn from_snapshot(
+pub(crate) fn from_snapshot<U: Future<Output = ()> + Send + 'static>(
     journal: Arc<dyn Journal>,
     thread: ThreadKey,
     snapshot: Snapshot,
     asked: &RunId,
     dialect: Dialect,
-) -> impl Stream<Item = Bytes> + Send + use<> {
+    unended: U,
+) -> impl Stream<Item = Bytes> + Send + use<U> {
     let from = Cursor::after(snapshot.position);
     let opening = Opening::of(&thread, snapshot, asked, dialect);
     let replay = Replay::new(&thread, dialect);
-    follow(Follower::new(journal, thread, from, Until::Idle), replay, opening)
+    follow(Follower::new(journal, thread, from, Until::Idle), replay, opening, unended)
 }
 
 impl Opening {
@@ -83,21 +88,31 @@ fn follow(
     follower: Follower,
     replay: Replay,
     opening: Opening,
+    unended: impl Future<Output = ()> + Send + 'static,
 ) -> impl Stream<Item = Bytes> + Send + 'static {
-    unfold(Some((follower, replay, opening.0)), |viewer| async move {
-        let (mut follower, mut replay, mut out) = viewer?;
+    unfold(Some((follower, replay, opening.0, Box::pin(unended))), |viewer| async move {
+        let (mut follower, mut replay, mut out, mut unended) = viewer?;
         if !out.is_empty() {
-            return Some((out.into(), Some((follower, replay, Vec::new()))));
+            return Some((out.into(), Some((follower, replay, Vec::new(), unended))));
         }
         loop {
-            match follower.next().await {
+            // Everything that is there is shown first.
+            let next = poll_fn(|cx| match follower.poll_next_unpin(cx) {
+                Poll::Pending if follower.is_waiting() => unended.as_mut().poll(cx).map(|()| None),
+                next => next.map(Some),
+            });
+            let Some(page) = next.await else {
+                replay.unended(&mut out);
+                return Some((out.into(), None));
+            };
+            match page {
                 Some(Ok(page)) => {
                     for entry in page.entries {
                         replay.push(entry, &mut out);
                     }
                     // A page may hold nothing for this reader.
                     if !out.is_empty() {
-                        return Some((out.into(), Some((follower, replay, Vec::new()))));
+                        return Some((out.into(), Some((follower, replay, Vec::new(), unended))));
                     }
                 }
                 Some(Err(error)) => {

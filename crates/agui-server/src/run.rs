@@ -316,7 +316,8 @@ pub fn detail(error: &AgentError) -> String {
             let expected =
                 error.read_error().map(|error| format!(": expected {}", error.expected()));
             let expected = expected.unwrap_or_default();
-            format!("{:?} in frame {frame} at byte {offset}{path}{expected}", error.kind())
+            let limit = error.limit().map(|limit| format!(": {limit}")).unwrap_or_default();
+            format!("{:?} in frame {frame} at byte {offset}{path}{expected}{limit}", error.kind())
         }
         other => {
             let mut detail = other.to_string();

@@ -1,5 +1,5 @@
-//! What a runtime does when something goes wrong: it is killed under load, a reader stalls, an
-//! agent misbehaves.
+//! What a runtime does when something goes wrong: it is killed under load, its disk is full, a
+//! reader stalls, an agent misbehaves.
 //!
 //! A few rounds of each are part of every test run. With `AGUI_SOAK=300` the test of kills goes on for
 //! that many seconds, which are hundreds of kills, and the floods are larger. `AGUI_SEED` repeats the
@@ -10,6 +10,7 @@
 
 mod agents;
 mod chance;
+mod full;
 mod killed;
 mod stalled;
 mod upstream;

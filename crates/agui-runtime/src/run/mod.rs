@@ -7,6 +7,7 @@
 pub(crate) mod ending;
 pub(crate) mod going;
 mod requested;
+pub(crate) mod unended;
 
 use std::future::{pending, poll_fn};
 use std::sync::Arc;
@@ -29,6 +30,7 @@ use crate::debug::DebugFeed;
 use ending::{Unanswered, Why};
 use going::Earlier;
 use requested::{Requested, Taken};
+use unended::Unended;
 
 /// One run, ready to go.
 pub(crate) struct Job {
@@ -42,6 +44,7 @@ pub(crate) struct Job {
     pub(crate) context: RunContext,
     /// The runs of the thread that may not be gone yet: their agents are, before this one begins.
     pub(crate) earlier: Earlier,
+    pub(crate) unended: Unended,
     pub(crate) limits: RunLimits,
     /// Cancelled when the process is to end.
     pub(crate) closing: CancellationToken,
@@ -85,6 +88,7 @@ impl Job {
             input,
             context,
             earlier,
+            unended,
             limits,
             closing,
             debug,
@@ -99,6 +103,7 @@ impl Job {
             journal: Arc::clone(&journal),
             lease: lease.clone(),
             agent: agent_id,
+            unended,
             debug,
         };
         let pipeline = Pipeline::for_run(input.thread_id.clone(), input.run_id.clone());
@@ -203,6 +208,7 @@ struct Record {
     journal: Arc<dyn Journal>,
     lease: Lease,
     agent: String,
+    unended: Unended,
     debug: DebugFeed,
 }
 
@@ -361,11 +367,18 @@ impl Record {
         self.least(vec![RunError::new(message).code(code).into()]).await;
     }
 
-    /// Tries to end the run for the last time. If that fails too the lease lapses, and whoever looks
-    /// next ends the run.
+    /// Tries to end the run for the last time. If that fails too its lease is given back, so that
+    /// whoever looks next ends the run, and its viewers are told.
     async fn least(&mut self, events: Vec<Event>) {
-        if let Err(error) = self.last(Ready::of(events)).await {
-            tracing::error!(%error, run = %self.lease.run(), "a run could not be ended");
+        let Err(error) = self.last(Ready::of(events)).await else { return };
+        tracing::error!(%error, run = %self.lease.run(), "a run could not be ended");
+        let thread = self.lease.thread();
+        // In this order: once the lease is given back another run may begin, and takes the mark away.
+        self.unended.mark(thread);
+        match self.journal.release(&self.lease).await {
+            Ok(()) => {}
+            Err(JournalError::LeaseLost { .. }) => self.unended.clear(thread),
+            Err(error) => tracing::error!(%error, "a lease could not be given back"),
         }
     }
 
