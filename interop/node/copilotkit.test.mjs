@@ -267,16 +267,14 @@ for (const frontEnd of frontEnds) {
         held.inputs.at(-1).forwardedProps.toolChoice.function.name,
         "copilotkitSuggest",
       );
-      // Nothing is kept of them: neither in this thread nor in one of their own. By the single route
-      // they are asked for as a run like any other.
+      // Nothing is kept of them: neither in this thread nor in one of their own.
       const again = await reload(agent);
       assert.deepEqual(again.agent.messages, agent.messages);
       const asked = held.inputs.at(-1).threadId;
       const url = `${server.url}/api/copilotkit/threads?includeArchived=true`;
       const { threads } = await (await fetch(url)).json();
       assert.ok(threads.some(({ id }) => id === agent.threadId));
-      const kept = threads.some(({ id }) => id === asked);
-      assert.equal(kept, frontEnd.transport === "single");
+      assert.ok(!threads.some(({ id }) => id === asked));
     });
 
     test("a thread that nobody has seen has no history, which is no error", async () => {

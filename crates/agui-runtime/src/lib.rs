@@ -68,6 +68,7 @@ mod route;
 mod run;
 mod runtime;
 mod service;
+mod suggestions;
 mod threads;
 mod time;
 mod transcribe;

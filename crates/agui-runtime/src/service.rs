@@ -33,7 +33,10 @@ use crate::info::{Abilities, Info, ThreadEndpoints};
 use crate::position::{From, Places};
 use crate::route::{Envelope, EnvelopeError, Found, names_a_method, resolve};
 use crate::runtime::{NotBegun, Place, TooMany};
-use crate::{Action, Operation, Principal, Runtime, Transport, codes, threads, transcribe, viewer};
+use crate::{
+    Action, Operation, Principal, Runtime, Transport, codes, suggestions, threads, transcribe,
+    viewer,
+};
 
 /// All routes of a [`Runtime`]. Takes any body, never fails, is always ready, cheap to clone.
 ///
@@ -163,6 +166,12 @@ impl RuntimeService {
                 }
             }
             _ => None,
+        };
+        let operation = match (operation, &input) {
+            (Operation::Run { agent }, Some(input)) if suggestions::wanted(input) => {
+                Operation::Suggest { agent }
+            }
+            (operation, _) => operation,
         };
         let thread = match &input {
             Some(input) if !matches!(operation, Operation::Suggest { .. }) => {

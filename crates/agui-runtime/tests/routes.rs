@@ -373,6 +373,16 @@ async fn suggestions_leave_no_trace() {
     let body = input("s", "s2", &[("m1", "Hello")]);
     let failed = ask(&fixture, request("POST", "/agent/failing/suggest", body)).await;
     assert_eq!(failed.types().last().unwrap(), "RUN_ERROR", "57");
+    // Asked for as a run, as front ends do that have no route for it.
+    let mut body = input("asked", "s3", &[("m1", "Hello"), ("asked", "Suggest")]);
+    body["tools"] = json!([{"name": "copilotkitSuggest", "description": "", "parameters": {}}]);
+    let params = json!({"agentId": "default"});
+    for request in
+        [request("POST", "/agent/default/run", body.clone()), envelope("agent/run", params, body)]
+    {
+        let answer = ask(&fixture, request).await;
+        assert_eq!(answer.types().last().unwrap(), "RUN_FINISHED", "57");
+    }
     fixture.go.notify_one();
     read(running).await;
     let listed = ask(&fixture, request("GET", "/threads", Value::Null)).await.json();
