@@ -76,7 +76,7 @@ pub(crate) enum Command {
 
 /// Serve agents: the demo agent, a web page to talk to it, and a CopilotKit runtime
 ///
-/// Front ends made with CopilotKit use runtimeUrl=\"http://127.0.0.1:4100/api/copilotkit\". Their
+/// Front ends made with CopilotKit use runtimeUrl="http://127.0.0.1:4100/api/copilotkit". Their
 /// threads are kept in the run log: a page that is loaded again goes on where it was.
 #[derive(Debug, Args)]
 #[command(

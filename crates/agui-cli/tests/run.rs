@@ -849,6 +849,8 @@ fn help_says_what_there_is() {
         assert_eq!(help.code, 0, "{words:?}");
         assert!(help.stdout.contains("Usage: agui") && !help.stdout.contains('\x1b'), "{words:?}");
     }
+    let serve = run(&["serve", "--help"]).stdout;
+    assert!(serve.contains(r#"runtimeUrl="http://127.0.0.1:4100/api/copilotkit""#), "{serve}");
     let version = format!("agui {}\n", env!("CARGO_PKG_VERSION"));
     assert_eq!(run(&["--version"]).stdout, version);
     let nothing = run(&[]);
