@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use agui_agent::WireForm;
+use agui_agent::runtime::Transport;
 use agui_runtime::Agents;
 use agui_server::ServerLimits;
 use agui_stream::PeerVersion;
@@ -45,6 +46,7 @@ Examples:
   agui run URL \"Delete it\" --result thread.json
   agui run URL --input thread.json --resume 'ID={\"approved\": true}' --result thread.json
   git diff | agui run URL -
+  agui run http://127.0.0.1:4100/api/copilotkit hello --agent default --thread t1
 ";
 
 const LIMITS: &str = "\
@@ -152,7 +154,20 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) input: Option<PathBuf>,
 
-    /// The thread to go on with [default: a new one]
+    /// The URL is that of a CopilotKit runtime, and this is how it is asked: by paths (rest), by
+    /// envelopes posted to the URL (single), or by whichever of the two it answers (auto, also
+    /// without a value). Unless this or --agent is given, a URL that refuses a run with 400, 404 or
+    /// 405 is asked by GET whether it is a runtime that has paths, and then it is
+    #[arg(long, value_name = "TRANSPORT", value_enum)]
+    #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "auto")]
+    pub(crate) runtime: Option<RuntimeTransport>,
+
+    /// Which agent of the runtime; says that the URL is a runtime's [default: default]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) agent: Option<String>,
+
+    /// The thread to go on with [default: a new one]. What a runtime holds of it is asked for first
+    /// and goes before MESSAGE, unless there is an --input
     #[arg(long, value_name = "ID")]
     pub(crate) thread: Option<String>,
 
@@ -196,6 +211,27 @@ pub(crate) struct RunArgs {
     /// Tell what happens beside the text also when standard error is no terminal
     #[arg(long, short)]
     pub(crate) verbose: bool,
+}
+
+/// How a runtime is asked.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum RuntimeTransport {
+    /// A path for each thing
+    Rest,
+    /// Envelopes
+    Single,
+    /// Whichever it answers
+    Auto,
+}
+
+impl RuntimeTransport {
+    pub(crate) fn transport(self) -> Transport {
+        match self {
+            Self::Rest => Transport::Rest,
+            Self::Single => Transport::Single,
+            Self::Auto => Transport::Auto,
+        }
+    }
 }
 
 /// The two forms of a stream of events.

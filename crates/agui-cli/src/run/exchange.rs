@@ -2,6 +2,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use agui_agent::runtime::RuntimeError;
 use agui_agent::{AgentError, CancellationToken, Delivered, Delivery, DeliveryError, RunContext};
 use agui_stream::fold::{Applied, Change, Conversation};
 use agui_stream::{Ending, Fault, Outgoing, PeerVersion, Pipeline, Warning};
@@ -41,6 +42,16 @@ pub(super) struct Ended {
     pub(super) problem: Option<Problem>,
     /// The body that was sent; `None` where nothing was.
     pub(super) request: Option<Json>,
+    /// The status that the request was refused with.
+    pub(super) refused: Option<u16>,
+}
+
+impl Ended {
+    /// It ended with this error before anything was asked.
+    pub(super) fn without_request(error: &DeliveryError) -> Self {
+        let (verdict, problem) = (verdict(error), Some(problem(error)));
+        Self { verdict, problem, request: None, refused: None }
+    }
 }
 
 /// How to talk to an agent.
@@ -70,7 +81,7 @@ pub(super) async fn converse(
         Ok(input) => input,
         Err(fault) => {
             let problem = Some(Problem::fault(&fault));
-            return Ended { verdict: Verdict::Rejected, problem, request: None };
+            return Ended { verdict: Verdict::Rejected, problem, request: None, refused: None };
         }
     };
     witness.settle().await;
@@ -79,9 +90,17 @@ pub(super) async fn converse(
     let pipeline = Pipeline::for_run(input.thread_id.clone(), input.run_id.clone()).from_peer(peer);
     let stream = agent.run(input, RunContext::new().with_cancel(cancel.clone()));
     let delivery = Delivery::new(stream, pipeline);
-    let (verdict, problem) =
-        fold(agent, delivery, manner.linger, conversation, &cancel, witness).await;
-    Ended { verdict, problem, request }
+    let folded = fold(agent, delivery, manner.linger, conversation, &cancel, witness).await;
+    match folded {
+        Ok((verdict, problem)) => Ended { verdict, problem, request, refused: None },
+        Err(error) => {
+            let refused = match &error {
+                DeliveryError::Agent(AgentError::Status { status, .. }) => Some(*status),
+                _ => None,
+            };
+            Ended { request, refused, ..Ended::without_request(&error) }
+        }
+    }
 }
 
 /// Reads an input, has the conversation hold what it says, and makes it fit to be sent.
@@ -118,7 +137,7 @@ async fn fold(
     conversation: &mut Conversation,
     cancel: &CancellationToken,
     witness: &mut impl Witness,
-) -> (Verdict, Option<Problem>) {
+) -> Result<(Verdict, Option<Problem>), DeliveryError> {
     let (mut applied, mut reported) = (Applied::default(), None);
     // When a stream is closed from here, once its last run has ended.
     let mut open_until = None;
@@ -143,7 +162,7 @@ async fn fold(
             {
                 break;
             }
-            Next::Failed(error) => return (verdict(&error), Some(problem(&error))),
+            Next::Failed(error) => return Err(error),
         };
         conversation.apply(&event, &mut applied);
         witness.event(&event, &applied.changes, conversation);
@@ -156,14 +175,14 @@ async fn fold(
             None => None,
         };
     }
-    match conversation.end_exchange() {
+    Ok(match conversation.end_exchange() {
         Ending::Completed => (Verdict::Completed, None),
         Ending::Interrupted => (Verdict::Interrupted, None),
         Ending::Cancelled => (Verdict::Cancelled, None),
         Ending::Failed => (Verdict::Failed, reported),
         // The rules have said so before.
         Ending::Truncated => (Verdict::Truncated, None),
-    }
+    })
 }
 
 /// What comes next of a stream.
@@ -239,9 +258,11 @@ fn problem(error: &DeliveryError) -> Problem {
         AgentError::Status { status: 401 | 403, .. } => {
             Some("credentials go into a header: --header \"Authorization: Bearer ...\"")
         }
-        AgentError::Status { status: 404 | 405, .. } => {
-            Some("the URL has to be the agent's own, such as http://127.0.0.1:4100/agents/demo")
-        }
+        AgentError::Status { status: 400 | 404 | 405, .. } => Some(
+            "the URL has to be the agent's own, such as http://127.0.0.1:4100/agents/demo, or that \
+             of a CopilotKit runtime, which --runtime says",
+        ),
+        AgentError::Runtime(error) => of_runtime(error),
         AgentError::Redirect { .. } => Some("give the URL that it leads to, if you trust it"),
         AgentError::NoAnswer { .. } => Some("is it an HTTP server that listens there?"),
         AgentError::Decode(error) if error.kind() == DecodeErrorKind::TruncatedFrame => {
@@ -264,6 +285,21 @@ fn problem(error: &DeliveryError) -> Problem {
         path: error.path().into(),
         code: None,
         hint: hint.map(Into::into),
+    }
+}
+
+/// What to do about what a runtime does not do.
+fn of_runtime(error: &RuntimeError) -> Option<&'static str> {
+    match error {
+        RuntimeError::Busy { .. } => Some("wait for the end of the run, or stop it"),
+        RuntimeError::UnknownAgent { .. } => {
+            Some("--agent names one of the runtime's agents, which its /info lists")
+        }
+        RuntimeError::Discovery(_) => Some(
+            "the URL has to be the runtime's own, such as http://127.0.0.1:4100/api/copilotkit; \
+             without --runtime and --agent it is that of an agent",
+        ),
+        _ => None,
     }
 }
 

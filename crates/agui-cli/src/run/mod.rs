@@ -10,6 +10,7 @@ mod result_file;
 mod resume;
 mod screen;
 mod stop;
+mod thread;
 mod told;
 #[cfg(test)]
 mod vectors;
@@ -18,11 +19,14 @@ mod warnings;
 use std::io;
 use std::process::ExitCode;
 
+use agui_agent::runtime::Transport;
 use agui_agent::{BuildError, HttpAgent};
+use agui_runtime::Agents;
 use agui_stream::Warning;
 use agui_stream::fold::{Change, Conversation};
 use agui_types::Event;
 use agui_types::json::Value;
+use clap::ValueEnum;
 
 use crate::args::RunArgs;
 use crate::failure::Failure;
@@ -38,9 +42,9 @@ use warnings::Warnings;
 
 /// Runs the agent once.
 pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
-    let agent = agent(args)?;
+    let mut agent = agent(args)?;
     let result_file = args.result.as_deref().map(ResultFile::new).transpose()?;
-    let Asked { input, open_interrupts } = input::assemble(args)?;
+    let mut asked = input::assemble(args)?;
     // Until here a signal ends the program as it ends any.
     let stop = Stop::default();
     stop.on_signals()?;
@@ -54,24 +58,64 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
         output: Output::start(io::stdout(), io::stderr(), stop.cancel.clone())
             .map_err(no_threads)?,
         warnings: Warnings::default(),
-        knows_interrupts: open_interrupts.is_some(),
+        knows_interrupts: false,
     };
-    let mut conversation = Conversation::new(Vec::new(), Value::Object(Default::default()))
-        .with_open_interrupts(open_interrupts.unwrap_or_default());
-    let manner =
-        Manner { peer: args.max_protocol_version.unwrap_or_default(), linger: args.linger };
+    let mut conversation = Conversation::new(Vec::new(), Value::Object(Default::default()));
 
     let ended = runtime.block_on(async {
-        let cancel = stop.cancel.clone();
-        let asked = input.to_json();
-        let ended = converse(&agent, manner, &asked, &mut conversation, cancel, &mut notes).await;
+        let mut ended = ask(args, &agent, &mut asked, &mut conversation, &stop, &mut notes).await;
+        // What refuses a run for such a reason has not begun one.
+        if agent.runtime().is_none()
+            && matches!(ended.refused, Some(400 | 404 | 405))
+            && let Some(found) = agent.as_runtime(Agents::DEFAULT).await
+        {
+            agent = found;
+            ended = ask(args, &agent, &mut asked, &mut conversation, &stop, &mut notes).await;
+        }
         notes.end(ended, &conversation, || how_to_resume(args, &agent, &conversation)).await
     });
     if let Some(file) = result_file {
-        let report = Report::new(&ended, &input, &conversation, &notes.warnings);
+        let report = Report::new(&ended, &asked.input, &conversation, &notes.warnings);
         file.write(&report.to_text(), &stop)?;
     }
     Ok(ended.verdict.exit_code().into())
+}
+
+/// Has one run be made, on top of what a runtime holds of the thread.
+async fn ask(
+    args: &RunArgs,
+    agent: &Remote,
+    asked: &mut Asked,
+    conversation: &mut Conversation,
+    stop: &Stop,
+    notes: &mut Notes,
+) -> Ended {
+    let manner =
+        Manner { peer: args.max_protocol_version.unwrap_or_default(), linger: args.linger };
+    if let Some(agent) = agent.runtime()
+        && args.thread.is_some()
+        && args.input.is_none()
+    {
+        let cancel = stop.cancel.clone();
+        let taken_up = thread::take_up(agent, manner, asked, args.state.is_none(), cancel).await;
+        if let Err(ended) = taken_up {
+            return ended;
+        }
+    }
+    notes.knows_interrupts = asked.open_interrupts.is_some();
+    *conversation = Conversation::new(Vec::new(), Value::Object(Default::default()))
+        .with_open_interrupts(asked.open_interrupts.clone().unwrap_or_default());
+    let (input, cancel) = (asked.input.to_json(), stop.cancel.clone());
+    let ended = converse(agent, manner, &input, conversation, cancel, notes).await;
+    let goes_on = ended.request.is_some() && conversation.ending().is_none();
+    if stop.cancel.is_cancelled() && goes_on {
+        let id = |name| match asked.input.get(name) {
+            Some(Value::String(id)) => id.as_str(),
+            _ => "",
+        };
+        agent.stop(id("threadId"), id("runId")).await;
+    }
+    ended
 }
 
 /// The agent behind the URL.
@@ -83,12 +127,18 @@ fn agent(args: &RunArgs) -> Result<Remote, Failure> {
         let (name, value) = header::parse(header)?;
         builder = builder.header(name, value);
     }
-    Remote::new(builder).map_err(|error| match error {
+    let agent = Remote::new(builder).map_err(|error| match error {
         BuildError::Url(_) => Failure::usage(error.to_string())
             .hint("give an absolute one, such as http://127.0.0.1:4100/agents/demo"),
         BuildError::Header { .. } => Failure::usage(error.to_string())
             .hint("a value has no control characters, such as line ends"),
         _ => Failure::new("the request cannot be made").because(error),
+    })?;
+    let name = args.agent.as_deref().unwrap_or(Agents::DEFAULT);
+    Ok(match args.runtime {
+        Some(runtime) => agent.in_runtime(runtime.transport(), name),
+        None if args.agent.is_some() => agent.in_runtime(Transport::Auto, name),
+        None => agent,
     })
 }
 
@@ -100,6 +150,12 @@ fn how_to_resume(args: &RunArgs, agent: &Remote, conversation: &Conversation) ->
             .into();
     };
     let mut words = vec![Some("agui run".into()), resume::quoted(&agent.display_url())];
+    if let Some(runtime) = args.runtime.and_then(|it| it.to_possible_value()) {
+        words.push(Some(format!("--runtime={}", runtime.get_name())));
+    }
+    if let Some(name) = &args.agent {
+        words.push(resume::quoted(name).map(|name| format!("--agent {name}")));
+    }
     for name in args.header.iter().filter_map(|header| header::parse(header).ok()) {
         words.push(Some(format!("--header \"{}: ...\"", name.0)));
     }
@@ -166,6 +222,10 @@ impl Witness for Notes {
     fn input_warning(&mut self, warning: &Warning) {
         // C-86 judges answers by the open interrupts.
         if warning.rule == "C-86" && !self.knows_interrupts {
+            return;
+        }
+        // The same input may be sent to the same URL as that of a runtime.
+        if self.warnings.kept().contains(warning) {
             return;
         }
         if self.warnings.push(warning.clone()) {
