@@ -136,6 +136,37 @@ async fn after_detaching() {
 }
 
 #[tokio::test]
+async fn a_turn_takes_the_place_of_the_one_that_goes_on_where_that_is_wanted() {
+    let mut session = Session::new(endless).with_detaching(true);
+    let _ = session.run();
+    for messages in [1, 2] {
+        until_text(&mut session).await;
+        assert!(session.is_busy());
+        assert_eq!(session.messages().len(), messages);
+        let turn = session.run();
+        assert!(turn.is_busy() && turn.conversation().ending().is_none());
+    }
+    // What cannot begin lets go of none.
+    let refused = session.connect().finish().await.unwrap_err();
+    assert!(matches!(refused, SessionError::NothingToConnectTo), "{refused:?}");
+    assert!(session.is_busy());
+    session.cancel();
+    to_the_end(&mut session).await;
+    assert_eq!(is_free(&mut session).await.unwrap(), Ending::Cancelled);
+
+    // Connecting too: only what it brings is there then.
+    let held =
+        Answer::completed(&[r#"{"type":"TEXT_MESSAGE_CHUNK","messageId":"held","delta":"Held"}"#]);
+    let (agent, said) = (Scripted::new([Answer::of(&[STARTED])]).connecting([held]), "hello");
+    let mut session = Session::new(agent).with_detaching(true);
+    let _ = session.send(said);
+    assert!(session.is_busy());
+    assert!(session.connect().finish().await.unwrap().is_completed());
+    assert_eq!(session.messages().len(), 1);
+    assert!(!session.is_busy() && session.messages().find("held").is_some());
+}
+
+#[tokio::test]
 async fn after_detaching_from_a_tool() {
     let (dropped, mut gone) = tokio::sync::oneshot::channel::<()>();
     let dropped = std::sync::Arc::new(std::sync::Mutex::new(Some(dropped)));

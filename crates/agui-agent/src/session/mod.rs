@@ -102,6 +102,7 @@ pub struct Session {
     most_follow_ups: u32,
     reconnect: Option<RetryPolicy>,
     patch_limits: PatchLimits,
+    detaching: bool,
     active: Option<Active>,
     /// Used again with every event.
     applied: Applied,
@@ -139,6 +140,7 @@ impl Session {
             most_follow_ups: DEFAULT_FOLLOW_UPS,
             reconnect: Some(RetryPolicy::default()),
             patch_limits: PatchLimits::default(),
+            detaching: false,
             active: None,
             applied: Applied::default(),
         }
@@ -226,6 +228,16 @@ impl Session {
     #[must_use]
     pub fn with_reconnect(mut self, policy: Option<RetryPolicy>) -> Self {
         self.reconnect = policy;
+        self
+    }
+
+    /// Has what begins a turn [let go](Self::detach) of one that is going on, where it would be
+    /// refused as [busy](SessionError::Busy) otherwise, which is the default. So do the front ends of
+    /// a [runtime](crate::runtime), whose runs go on without readers. A turn that is refused for
+    /// another reason lets go of none.
+    #[must_use]
+    pub fn with_detaching(mut self, detaching: bool) -> Self {
+        self.detaching = detaching;
         self
     }
 

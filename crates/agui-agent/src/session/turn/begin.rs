@@ -23,6 +23,7 @@ impl Session {
         let open = self.conversation.open_interrupts();
         self.outgoing().prepare(trial, open, &mut Vec::new()).map_err(SessionError::Refused)?;
 
+        self.let_go();
         let mut active = Active::new(forwarded_props);
         for message in messages {
             if let Some(message) = message.id() {
@@ -45,6 +46,7 @@ impl Session {
         active.attached = Attached::Yes;
         // Whether there is anything to connect to is known before anything is changed.
         let mut connection = self.connection(&active)?;
+        self.let_go();
         self.conversation.begin_exchange(&active.run_id, &[]);
         let observed = self.observers.run_initialized(&mut self.conversation, &mut self.applied);
         active.tell_observed(observed);
@@ -76,6 +78,7 @@ impl Session {
 
     pub(in crate::session) fn begin_calling(&mut self) -> Result<(), SessionError> {
         self.free()?;
+        self.let_go();
         let mut active = Active::new(None);
         let todo = self.to_be_called();
         active.stage = Stage::Calling { todo, current: None, follow_up: false };
@@ -83,9 +86,10 @@ impl Session {
         Ok(())
     }
 
-    /// Fails where a turn is going on. One that is over and that nobody has finished is forgotten.
+    /// Fails where a turn is going on that is not to be let go of. One that is over and that nobody
+    /// has finished is forgotten.
     fn free(&self) -> Result<(), SessionError> {
-        if self.is_busy() { Err(SessionError::Busy) } else { Ok(()) }
+        if self.is_busy() && !self.detaching { Err(SessionError::Busy) } else { Ok(()) }
     }
 
     /// Begins a run of the turn, with the conversation as it is.
