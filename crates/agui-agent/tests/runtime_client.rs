@@ -2,6 +2,10 @@
 //! out how to ask, what it asks, and what it makes of refusals.
 #![cfg(feature = "http")]
 
+#[cfg(feature = "session")]
+#[allow(dead_code)]
+#[path = "../examples/runtime_client.rs"]
+mod example;
 mod support;
 
 use std::sync::Arc;
@@ -439,6 +443,31 @@ async fn cancelling_lets_go_at_once_also_while_the_transport_is_looked_for() {
     assert!(matches!(first, Some(Err(AgentError::Cancelled))));
     // The peer may never have been connected to: it is not waited for.
     closed.abort();
+}
+
+#[cfg(feature = "session")]
+#[tokio::test]
+async fn the_example_shows_the_thread_and_goes_on_with_it() {
+    let user = r#"{"id":"u","role":"user","content":"Hi"}"#;
+    let input =
+        format!(r#"{{"threadId":"t","runId":"r0","messages":[{user}],"tools":[],"context":[]}}"#);
+    let held = format!(
+        "data: {{\"type\":\"RUN_STARTED\",\"threadId\":\"t\",\"runId\":\"r0\",\"input\":{input}}}\n\n\
+         data: {{\"type\":\"TEXT_MESSAGE_CHUNK\",\"messageId\":\"m\",\"delta\":\"Hello\"}}\n\n{}",
+        FINISHED.replace("\"r\"", "\"r0\"")
+    );
+    let busy = answer("409 Conflict", r#"{"error":"Thread busy","message":"wait"}"#);
+    let (url, served) = peer(vec![format!("{OK}{held}"), busy]).await;
+    let agent = client(&url).with_transport(Transport::Rest).agent("x");
+    let session = agui_agent::Session::new(agent.clone()).with_thread_id("t");
+    let mut out = Vec::new();
+    example::chat(&agent, session, &b"more\n"[..], &mut out).await.unwrap();
+    let expected = "> Hi\nHello\n> (the thread is busy: wait)\n> ";
+    assert_eq!(String::from_utf8(out).unwrap(), expected);
+    let requests = soon(served).await;
+    assert_eq!(said(&requests[0]).0, "POST /agent/agent/x/connect");
+    let sent = said(&requests[1]).1;
+    assert!(sent.contains(user) && sent.contains("Hello") && sent.contains("more"), "{sent}");
 }
 
 // --- threads and audio ---------------------------------------------------------------------------
