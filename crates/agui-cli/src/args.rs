@@ -1,13 +1,12 @@
 //! The command line: every argument and every environment variable, defined once, with its help.
 
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::logging::LogFormat;
 use agui_agent::WireForm;
 use agui_agent::runtime::Transport;
 use agui_runtime::Agents;
-use agui_server::ServerLimits;
 use agui_stream::PeerVersion;
 use clap::{
     Args, Parser, Subcommand, ValueEnum, builder::styling::AnsiColor, builder::styling::Styles,
@@ -38,6 +37,18 @@ Exit codes:
   7  connection or HTTP error
 ";
 
+const SERVE_ENDS: &str = "\
+SIGINT or SIGTERM cancels the runs that are going on and ends the server once their clients have been
+told, or after 10 seconds. A second signal ends it at once.
+
+Exit codes:
+  0    ended by a signal, in order; --check: the configuration can be used
+  1    the server cannot do its work: the address is taken, or the run log cannot be opened;
+       --check: standard output cannot be written
+  2    the configuration or an argument is wrong: nothing was served
+  130  ended by a second SIGINT; 143 by a second SIGTERM
+";
+
 const RUN_EXAMPLES: &str = "\
 Examples:
   agui run http://127.0.0.1:4100/agents/demo hello
@@ -64,10 +75,21 @@ pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
 
+    #[command(flatten)]
+    pub(crate) log: LogArgs,
+}
+
+/// What is logged, and how.
+#[derive(Debug, Default, Args)]
+pub(crate) struct LogArgs {
     /// What to log to standard error: a level (error, warn, info, debug, trace), or a filter such as
-    /// `agui_server=debug`
-    #[arg(long, global = true, env = "AGUI_LOG", default_value = "warn", value_name = "FILTER")]
-    pub(crate) log: String,
+    /// `agui_server=debug` [default: warn]
+    #[arg(long, global = true, env = "AGUI_LOG", value_name = "FILTER")]
+    pub(crate) log: Option<String>,
+
+    /// How to write the log: as lines of text, or of JSON [default: text]
+    #[arg(long, global = true, env = "AGUI_LOG_FORMAT", value_name = "FORMAT")]
+    pub(crate) log_format: Option<LogFormat>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -80,31 +102,42 @@ pub(crate) enum Command {
 ///
 /// Front ends made with CopilotKit use runtimeUrl="http://127.0.0.1:4100/api/copilotkit". Their
 /// threads are kept in the run log: a page that is loaded again goes on where it was.
-#[derive(Debug, Args)]
-#[command(
-    after_help = "SIGINT or SIGTERM cancels the runs that are going on and ends the server once \
-    their clients have been told, or after 10 seconds. A second signal ends it at once."
-)]
+///
+/// Agents, limits, who may do what and everything else can be told in `agui.toml`, which
+/// docs/configuration.md describes, and by variables of the environment: AGUI_LISTEN is `listen`,
+/// AGUI_LIMITS__BODY is `limits.body`. An argument counts more than a variable, a variable more than
+/// the file.
+#[derive(Debug, Default, Args)]
+#[command(after_help = SERVE_ENDS)]
 pub(crate) struct ServeArgs {
-    /// Where to listen; port 0 lets the system choose one
-    #[arg(long, env = LISTEN, default_value = "127.0.0.1:4100", value_name = "ADDR:PORT")]
-    #[arg(value_parser = address)]
-    pub(crate) listen: SocketAddr,
+    /// The file to read [default: agui.toml in the working directory, where there is one]
+    #[arg(long, env = "AGUI_CONFIG", value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
 
-    /// An agent behind a URL, to be served beside the demo agent under this name. The first one is
-    /// the default agent of the CopilotKit runtime, which otherwise is the demo agent. Can be
-    /// repeated
+    /// Judge the configuration, print what it comes to on standard output, without secrets, and serve
+    /// nothing
+    #[arg(long)]
+    pub(crate) check: bool,
+
+    /// Where to listen; port 0 lets the system choose one [default: 127.0.0.1:4100]
+    #[arg(long, value_name = "ADDR:PORT")]
+    pub(crate) listen: Option<String>,
+
+    /// An agent behind a URL, to be served under this name beside those of the file, or beside the
+    /// demo agent. The first one is the default agent of the CopilotKit runtime where the
+    /// configuration names none. Can be repeated
     #[arg(long = "agent", value_name = "NAME=URL", value_parser = named_url)]
     pub(crate) agents: Vec<(String, String)>,
 
     /// Where the threads of the CopilotKit runtime are kept: an SQLite file, or `memory:` for as long
     /// as the program runs [default: agui.sqlite in the working directory; memory where that cannot be
     /// used, with a warning]
-    #[arg(long, env = "AGUI_JOURNAL", value_name = "FILE")]
-    pub(crate) journal: Option<PathBuf>,
+    #[arg(long, value_name = "FILE")]
+    pub(crate) journal: Option<String>,
 
-    /// A web origin that may call the agents from a browser, such as `https://app.example`; pages
-    /// served from this machine (localhost, 127.0.0.1, `[::1]`) always may. Can be repeated
+    /// A web origin that may call the agents from a browser, such as `https://app.example`, or `*`
+    /// for any; pages served from this machine (localhost, 127.0.0.1, `[::1]`) always may. Can be
+    /// repeated
     #[arg(long, value_name = "ORIGIN")]
     pub(crate) allow_origin: Vec<String>,
 
@@ -116,14 +149,14 @@ pub(crate) struct ServeArgs {
     pub(crate) allow_host: Vec<String>,
 
     /// How many connections there may be at once; one more takes the place of one that waits for a
-    /// request, or is told 503. No more than the limit of open files has room for
-    #[arg(long, default_value_t = ServerLimits::default().connections, value_name = "NUMBER")]
-    #[arg(value_parser = at_least_one)]
-    pub(crate) max_connections: usize,
+    /// request, or is told 503. No more than the limit of open files has room for [default: 512]
+    #[arg(long, value_name = "NUMBER")]
+    pub(crate) max_connections: Option<String>,
 
-    /// Seconds of silence after which a comment keeps the connection alive; 0 sends none
-    #[arg(long, default_value = "15", value_name = "SECONDS", value_parser = seconds)]
-    pub(crate) keep_alive: Duration,
+    /// Silence after which a comment keeps the connection alive, such as 15s; 0 sends none
+    /// [default: 15s]
+    #[arg(long, value_name = "DURATION")]
+    pub(crate) keep_alive: Option<String>,
 }
 
 /// Run an agent once and print its answer as it streams
@@ -251,21 +284,6 @@ impl Wire {
             Self::Proto => WireForm::Proto,
         }
     }
-}
-
-fn at_least_one(text: &str) -> Result<usize, String> {
-    text.parse().ok().filter(|number| *number > 0).ok_or_else(|| "expected 1 or more".into())
-}
-
-/// The environment variable for `--listen`.
-const LISTEN: &str = "AGUI_LISTEN";
-
-fn address(text: &str) -> Result<SocketAddr, String> {
-    text.parse().map_err(|_| {
-        let from = std::env::var_os(LISTEN).is_some_and(|value| value == text);
-        let whose = if from { format!(" (that is what {LISTEN} holds)") } else { String::new() };
-        format!("expected an IP address and a port, such as 127.0.0.1:4100 or [::1]:0{whose}")
-    })
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {

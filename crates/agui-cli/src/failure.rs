@@ -16,12 +16,14 @@ pub(crate) struct Failure {
     message: String,
     cause: Option<Box<dyn Error>>,
     hint: Option<String>,
+    /// What else is wrong.
+    others: Vec<Failure>,
 }
 
 impl Failure {
     /// The program could not do its work.
     pub(crate) fn new(message: impl Into<String>) -> Self {
-        Self { code: 1, message: message.into(), cause: None, hint: None }
+        Self { code: 1, message: message.into(), cause: None, hint: None, others: Vec::new() }
     }
 
     /// The program was called wrongly, and nothing was done.
@@ -46,14 +48,36 @@ impl Failure {
         self
     }
 
+    /// The failure with others that are to be told as well.
+    pub(crate) fn beside(mut self, others: Vec<Self>) -> Self {
+        self.others = others;
+        self
+    }
+
+    /// What to do about it.
+    pub(crate) fn advice(&self) -> Option<&str> {
+        self.hint.as_deref()
+    }
+
+    /// What is to be told as well.
+    #[cfg(test)]
+    pub(crate) fn others(&self) -> &[Self] {
+        &self.others
+    }
+
     /// Tells it on standard error and gives the code to exit with.
     pub(crate) fn report(&self) -> ExitCode {
+        self.tell();
+        self.others.iter().for_each(Self::tell);
+        self.code.into()
+    }
+
+    fn tell(&self) {
         // Where standard error is gone there is nobody left to tell.
         let _ = writeln!(io::stderr(), "error: {}", terminal::line(&self.to_string()));
         if let Some(hint) = &self.hint {
             let _ = writeln!(io::stderr(), "hint: {}", terminal::line(hint));
         }
-        self.code.into()
     }
 }
 

@@ -227,7 +227,8 @@ impl ActiveRun {
         }
         let (event, ending): (Event, _) = match why {
             Abandoned::LeaseLapsed => {
-                let message = "the run was abandoned: its lease lapsed";
+                let message =
+                    "the server that ran this stopped, or lost touch, before the run ended";
                 (RunError::new(message).code(codes::LEASE_LAPSED).into(), Ending::Failed)
             }
             Abandoned::Superseded => {

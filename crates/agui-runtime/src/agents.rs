@@ -8,7 +8,7 @@ use agui_server::Refusal;
 use http::request::Parts;
 use indexmap::IndexMap;
 
-use crate::Principal;
+use crate::{ForwardHeaders, Principal};
 
 /// Agents by id, in the order they were added.
 ///
@@ -54,7 +54,7 @@ impl Agents {
     ) -> Result<&mut Hosted, AgentIdError> {
         let id = id.into();
         check(&id)?;
-        let hosted = Hosted { agent: Arc::new(agent), description: String::new() };
+        let hosted = Hosted { agent: Arc::new(agent), description: String::new(), headers: None };
         Ok(self.0.entry(id).insert_entry(hosted).into_mut())
     }
 
@@ -81,12 +81,20 @@ impl Agents {
 pub struct Hosted {
     pub(crate) agent: Arc<dyn Agent>,
     pub(crate) description: String,
+    pub(crate) headers: Option<ForwardHeaders>,
 }
 
 impl Hosted {
     /// Says in a sentence what the agent is for. Default: the empty string.
     pub fn describe(&mut self, description: impl Into<String>) -> &mut Self {
         self.description = description.into();
+        self
+    }
+
+    /// Says which headers of a request this agent gets. Default: as the runtime has it for
+    /// [all](crate::RuntimeBuilder::headers).
+    pub fn forward(&mut self, policy: ForwardHeaders) -> &mut Self {
+        self.headers = Some(policy);
         self
     }
 

@@ -96,6 +96,7 @@ impl Authorize for Anonymous {
                 | Operation::Connect { .. }
                 | Operation::Suggest { .. }
                 | Operation::Stop { .. }
+                | Operation::Capabilities { .. }
                 | Operation::Transcribe
                 | Operation::InspectorMetadata
                 | Operation::Annotate

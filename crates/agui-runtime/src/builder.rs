@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use agui_journal::{BusyPolicy, Journal};
 
+use crate::agents::Hosted;
 use crate::run::RunLimits;
 use crate::{AgentSource, Anonymous, Authorize, ForwardHeaders, Runtime, Transcriber};
 
@@ -201,6 +202,11 @@ impl RuntimeBuilder {
     pub fn debug_events(mut self, shown: bool) -> Self {
         self.debug = shown;
         self
+    }
+
+    /// Which headers of a request this agent gets.
+    pub(crate) fn headers_for<'a>(&'a self, hosted: &'a Hosted) -> &'a ForwardHeaders {
+        hosted.headers.as_ref().unwrap_or(&self.headers)
     }
 
     /// The runtime.

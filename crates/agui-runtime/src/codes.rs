@@ -36,3 +36,9 @@ pub const TOO_MANY_VIEWERS: &str = "TOO_MANY_VIEWERS";
 
 /// A stopped run, in the answer to whoever stopped it.
 pub const STOPPED: &str = "STOPPED";
+
+/// A refusal (503), or the `code` of the `RUN_ERROR`, at a plain endpoint: as many runs go on as may.
+pub const TOO_MANY_RUNS: &str = "TOO_MANY_RUNS";
+
+/// A refusal (404) at a plain endpoint: there is no agent with that id.
+pub const UNKNOWN_AGENT: &str = "UNKNOWN_AGENT";

@@ -1,5 +1,8 @@
 //! Which headers of a request go on to the agent.
 
+use agui_agent::middleware::{AgentHeaders, Middleware, Next, RequestHeaders};
+use agui_agent::{EventStream, RunContext};
+use agui_types::RunAgentInput;
 use http::{HeaderMap, HeaderName};
 
 /// Chooses the headers of a request that reach the agent it is for.
@@ -132,6 +135,16 @@ impl ForwardHeaders {
         let platform = PLATFORM.contains(&name)
             || PLATFORM_PREFIXES.iter().any(|prefix| name.starts_with(prefix));
         (name == "authorization" || name.starts_with("x-")) && (self.platform || !platform)
+    }
+}
+
+/// Around an agent, the policy chooses from the [`RequestHeaders`] of a run's context.
+impl Middleware for ForwardHeaders {
+    fn run(&self, input: RunAgentInput, mut context: RunContext, next: Next) -> EventStream {
+        let request = context.extensions.get::<RequestHeaders>();
+        let chosen = request.map(|request| self.choose(&request.0)).unwrap_or_default();
+        context.extensions.insert(AgentHeaders(chosen));
+        next.run(input, context)
     }
 }
 

@@ -58,9 +58,12 @@ mod builder;
 pub mod codes;
 mod debug;
 mod dialect;
+mod endpoint;
 mod headers;
 mod info;
 mod inspect;
+#[cfg(feature = "jwt")]
+mod jwt;
 mod position;
 mod quota;
 mod replay;
@@ -72,6 +75,7 @@ mod suggestions;
 mod threads;
 mod time;
 mod transcribe;
+mod upkeep;
 mod viewer;
 
 pub use agui_journal::BusyPolicy;
@@ -80,10 +84,13 @@ pub use agents::{AgentIdError, AgentSource, Agents, Hosted};
 pub use auth::{Action, Anonymous, Authorize, BearerTokens, Principal, SingleUser};
 pub use builder::{RuntimeBuilder, Transport};
 pub use headers::ForwardHeaders;
+#[cfg(feature = "jwt")]
+pub use jwt::{Jwt, JwtKey, JwtKeyError};
 pub use route::Operation;
 pub use runtime::Runtime;
 pub use service::RuntimeService;
 pub use transcribe::{Audio, Transcriber, TranscriptionError, TranscriptionErrorKind};
+pub use upkeep::{Kept, NotReady, Upkeep};
 
 /// The program in the guide compiles.
 #[cfg(doctest)]

@@ -31,10 +31,10 @@ pub(crate) struct Shared {
     /// The runs that go on in this process.
     runs: TaskTracker,
     /// Cancelled when the runtime is to end.
-    closing: CancellationToken,
+    pub(crate) closing: CancellationToken,
     going: Going,
     unended: Unended,
-    run_slots: Arc<Semaphore>,
+    pub(crate) run_slots: Arc<Semaphore>,
     tenant_runs: Quota<Tenant>,
     viewer_slots: Arc<Semaphore>,
     thread_viewers: Quota<ThreadKey>,
@@ -154,7 +154,7 @@ impl Runtime {
         let (present, earlier) = shared.going.enter(begun.lease.thread());
         let context = RunContext::new()
             .with_cancel(CancellationToken::new())
-            .with_extension(AgentHeaders(settings.headers.choose(headers)));
+            .with_extension(AgentHeaders(settings.headers_for(hosted).choose(headers)));
         let job = Job {
             journal: Arc::clone(&settings.journal),
             lease: begun.lease.clone(),

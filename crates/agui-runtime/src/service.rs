@@ -347,7 +347,7 @@ impl RuntimeService {
     fn suggest(&self, head: &Parts, hosted: &Hosted, input: RunAgentInput) -> Answer {
         let dialect = Dialect::of(&input);
         let settings = &self.0.0.settings;
-        let headers = AgentHeaders(settings.headers.choose(&head.headers));
+        let headers = AgentHeaders(settings.headers_for(hosted).choose(&head.headers));
         let context = RunContext::new().with_extension(headers);
         let agent = Spoken::new(Arc::clone(hosted.agent()), dialect);
         let answer = stream_run(&agent, input, context, WireForm::Sse, settings.keep_alive);

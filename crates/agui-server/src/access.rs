@@ -5,6 +5,7 @@ use std::future::Future;
 use std::sync::Arc;
 
 use agui_agent::{Agent, BoxFuture};
+use agui_types::RunAgentInput;
 use http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
 use http::request::Parts;
 use http::{Extensions, HeaderValue, StatusCode};
@@ -16,11 +17,27 @@ use crate::{Refusal, codes};
 /// Asked about each request before anything else of it is looked at.
 type Hook<T> = Arc<dyn Fn(Arc<Parts>) -> BoxFuture<'static, Result<T, Refusal>> + Send + Sync>;
 
+/// What is asked of an agent's service, once it is known who asks: what the hook of
+/// [`AgentService::permit`](crate::AgentService::permit) decides about.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub enum Asked<'a> {
+    /// A run with this input.
+    Run(&'a RunAgentInput),
+    /// What the agent declares about itself.
+    Capabilities,
+}
+
+/// Asked whether what is asked for may be.
+type Permit =
+    Arc<dyn Fn(Arc<Parts>, Asked<'_>) -> BoxFuture<'static, Result<(), Refusal>> + Send + Sync>;
+
 #[derive(Clone)]
 pub(crate) struct Access {
     /// Gives what is known about who asks.
     gate: Option<Hook<Extensions>>,
     agent: Choice,
+    permit: Option<Permit>,
 }
 
 #[derive(Clone)]
@@ -31,7 +48,7 @@ enum Choice {
 
 impl Access {
     pub(crate) fn open(agent: impl Agent) -> Self {
-        Self { gate: None, agent: Choice::Always(Arc::new(agent)) }
+        Self::of(Choice::Always(Arc::new(agent)))
     }
 
     pub(crate) fn choosing<F, Fut, A>(choose: F) -> Self
@@ -44,7 +61,26 @@ impl Access {
             let chosen = choose(head);
             Box::pin(async move { chosen.await.map(|agent| Arc::new(agent) as Arc<dyn Agent>) })
         };
-        Self { gate: None, agent: Choice::Each(Arc::new(choose)) }
+        Self::of(Choice::Each(Arc::new(choose)))
+    }
+
+    fn of(agent: Choice) -> Self {
+        Self { gate: None, agent, permit: None }
+    }
+
+    pub(crate) fn restrict<F, Fut>(&mut self, permit: F)
+    where
+        F: Fn(Arc<Parts>, Asked<'_>) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<(), Refusal>> + Send + 'static,
+    {
+        self.permit = Some(Arc::new(move |head, asked| Box::pin(permit(head, asked))));
+    }
+
+    /// Whether this may be.
+    pub(crate) async fn permit(&self, head: &Arc<Parts>, asked: Asked<'_>) -> Result<(), Refusal> {
+        let Some(permit) = &self.permit else { return Ok(()) };
+        let answer = caught(async { permit(Arc::clone(head), asked).await }).await;
+        answer.unwrap_or_else(|panic| Err(panicked(&panic, "permit a request")))
     }
 
     pub(crate) fn guard<F, Fut, P>(&mut self, authorize: F)
@@ -83,11 +119,13 @@ impl Access {
 /// What a hook says; one that panics refuses.
 async fn asked<T>(hook: &Hook<T>, head: &Arc<Parts>, what: impl Display) -> Result<T, Refusal> {
     let answer = caught(async { hook(Arc::clone(head)).await }).await;
-    answer.unwrap_or_else(|panic| {
-        tracing::error!(panic, "a panic while it was to {what}");
-        let message = "the server failed before a run began";
-        Err(Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, codes::INTERNAL_ERROR, message))
-    })
+    answer.unwrap_or_else(|panic| Err(panicked(&panic, what)))
+}
+
+fn panicked(panic: &str, what: impl Display) -> Refusal {
+    tracing::error!(panic, "a panic while it was to {what}");
+    let message = "the server failed before a run began";
+    Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, codes::INTERNAL_ERROR, message)
 }
 
 /// A hook for [`AgentService::authorize`](crate::AgentService::authorize) that lets in whoever knows

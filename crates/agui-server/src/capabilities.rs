@@ -12,7 +12,7 @@ use http::request::Parts;
 use http::{HeaderValue, Method, Request, Response, StatusCode};
 use tower_service::Service;
 
-use crate::access::Access;
+use crate::access::{Access, Asked};
 use crate::panic::caught;
 use crate::{Refusal, ResponseBody, codes};
 
@@ -60,6 +60,7 @@ impl CapabilitiesService {
                 "GET the declaration; a run is started elsewhere",
             ));
         }
+        self.access.permit(&head, Asked::Capabilities).await?;
         // The part of `capabilities` before its future may panic as well.
         let declared = caught(async { agent.capabilities().await }).await;
         let declared = declared.map_err(|panic| {

@@ -40,7 +40,8 @@
 //! nobody, runs and capabilities alike, but those whom that hook lets in. It is asked before anything
 //! else of a request is looked at, and a hook that panics refuses. What it gives, such as a user, is
 //! found among the extensions: by the choice of an agent [per request](AgentService::choosing) in
-//! those of the request's head, by the agent in those of its run's context.
+//! those of the request's head, by the agent in those of its run's context. What depends on the input
+//! as well, such as whose thread it names, is for [`permit`](AgentService::permit).
 //!
 //! Browsers ask for leave before they send JSON to another site (CORS), without credentials: put the
 //! layer that answers them, such as the one of `tower-http`, around the service. `examples/full.rs`
@@ -96,7 +97,7 @@ mod ws;
 
 #[cfg(feature = "axum")]
 pub use self::axum::router;
-pub use access::{BearerKnown, bearer, bearer_secret};
+pub use access::{Asked, BearerKnown, bearer, bearer_secret};
 pub use body::ResponseBody;
 pub use body_error::BodyError;
 pub use capabilities::CapabilitiesService;

@@ -17,7 +17,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Request, Response};
 use http_body::Body;
 use tower_service::Service;
 
-use crate::access::Access;
+use crate::access::{Access, Asked};
 use crate::run::GuardedRun;
 #[cfg(feature = "ws")]
 use crate::ws;
@@ -125,6 +125,36 @@ impl AgentService {
         self
     }
 
+    /// Lets only those runs begin that `permit` allows, and only those see the capabilities: it is
+    /// asked once a request's input was read and judged, with the head as
+    /// [`authorize`](Self::authorize) left it, and for each WebSocket once its input came. Without
+    /// this whoever is let in may do both.
+    ///
+    /// ```
+    /// # async fn greeter(run: agui_agent::Run) -> agui_agent::AgentResult { Ok(()) }
+    /// use agui_server::{AgentService, Asked, Refusal};
+    ///
+    /// let service = AgentService::new(greeter).permit(|_, asked| {
+    ///     let short = match asked {
+    ///         Asked::Run(input) => input.messages.len() <= 100,
+    ///         _ => true,
+    ///     };
+    ///     async move { if short { Ok(()) } else { Err(Refusal::forbidden()) } }
+    /// });
+    /// ```
+    ///
+    /// A closure that panics refuses with 500 and
+    /// [`INTERNAL_ERROR`](crate::codes::INTERNAL_ERROR). Where it is given twice the last one counts.
+    #[must_use]
+    pub fn permit<F, Fut>(mut self, permit: F) -> Self
+    where
+        F: Fn(Arc<Parts>, Asked<'_>) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<(), Refusal>> + Send + 'static,
+    {
+        self.access.restrict(permit);
+        self
+    }
+
     /// Sends a comment whenever nothing was sent for this long (T-17), so that nothing on the way
     /// takes the connection for dead. Default: 15 seconds. `None` or zero: never. The binary form has
     /// no comments.
@@ -176,7 +206,7 @@ impl AgentService {
     /// | 1001 | the server stops, and no run has begun |
     /// | 1003 | the input came as a binary message |
     /// | 1007 | the input is refused: the reason begins with one of the [`codes`](crate::codes) |
-    /// | 1008 | the input did not come, or something came after it |
+    /// | 1008 | the input did not come, something came after it, or the run is not [permitted](Self::permit) |
     /// | 1009 | the input is too large |
     #[cfg(feature = "ws")]
     #[must_use]
@@ -219,8 +249,10 @@ impl AgentService {
             let opened = async {
                 let (head, agent) = self.access.admit(head).await?;
                 let (context, keep_alive) = (self.context(&head), self.keep_alive);
-                let limit = self.body_limit;
-                let conversation = ws::Conversation { agent, context, keep_alive, limit };
+                let (limit, access) = (self.body_limit, self.access.clone());
+                let asking = Arc::clone(&head);
+                let conversation =
+                    ws::Conversation { access, asking, agent, context, keep_alive, limit };
                 ws::open(head, origins, conversation).await
             };
             return opened.await.unwrap_or_else(Refusal::into_response);
@@ -230,6 +262,7 @@ impl AgentService {
         let admitted = async {
             let (head, agent) = self.access.admit(head).await.map_err(Refusal::unread)?;
             let input = input::read(&head, body.as_mut(), self.body_limit).await?;
+            self.access.permit(&head, Asked::Run(&input)).await?;
             Ok((head, agent, input))
         };
         let (head, agent, input) = match admitted.await {

@@ -13,7 +13,9 @@ use http::request::Parts;
 use http::{HeaderValue, Method, Response, StatusCode};
 use tokio::time::{sleep, timeout};
 use tokio_tungstenite::tungstenite;
+use tracing::Instrument;
 
+use crate::access::{Access, Asked};
 use crate::run::GuardedRun;
 use crate::{Refusal, ResponseBody, codes, input};
 
@@ -28,6 +30,9 @@ const GOODBYE: Duration = Duration::from_secs(1);
 
 /// What a conversation needs beside its socket.
 pub(crate) struct Conversation {
+    pub(crate) access: Access,
+    /// Who asks.
+    pub(crate) asking: Arc<Parts>,
     pub(crate) agent: Arc<dyn Agent>,
     pub(crate) context: RunContext,
     pub(crate) keep_alive: Option<Duration>,
@@ -60,7 +65,7 @@ pub(crate) async fn open(
     })?;
     let limit = conversation.limit;
     let upgrade = upgrade.max_message_size(limit).max_frame_size(limit);
-    let response = upgrade.on_upgrade(move |socket| conversation.hold(socket));
+    let response = upgrade.on_upgrade(move |socket| conversation.hold(socket).in_current_span());
     Ok(response.map(|_| ResponseBody::empty()))
 }
 
@@ -105,10 +110,15 @@ impl Conversation {
             };
             match message {
                 Message::Text(text) => {
-                    return input::judge(text.as_bytes()).map_err(|refusal| {
-                        let reason = format!("{}: {refusal}", refusal.code());
-                        End::Close(close_code::INVALID, reason)
-                    });
+                    let refused = |code, refusal: Refusal| {
+                        End::Close(code, format!("{}: {refusal}", refusal.code()))
+                    };
+                    let input = input::judge(text.as_bytes())
+                        .map_err(|refusal| refused(close_code::INVALID, refusal))?;
+                    let permitted = self.access.permit(&self.asking, Asked::Run(&input)).await;
+                    return permitted
+                        .map(|()| input)
+                        .map_err(|refusal| refused(close_code::POLICY, refusal));
                 }
                 Message::Binary(_) => {
                     let (code, text) =

@@ -11,7 +11,7 @@ use super::exchange::Ended;
 use super::output::{Piece, To};
 use super::report::Verdict;
 use super::told::{Subagents, about, about_interrupt, about_usage};
-use crate::colours;
+use crate::logging::colours;
 use crate::terminal::{self, first, shortened};
 
 /// The most characters of an error in a line. A refusal may come with a whole page.

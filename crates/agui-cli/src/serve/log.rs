@@ -8,7 +8,7 @@ use agui_journal::{Journal, MemoryJournal, SqliteJournal};
 use crate::failure::Failure;
 
 /// Where the log is unless somebody says otherwise.
-const FILE: &str = "agui.sqlite";
+pub(super) const FILE: &str = "agui.sqlite";
 
 /// What stands for a log that ends with the program.
 const MEMORY: &str = "memory:";

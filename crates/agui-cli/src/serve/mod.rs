@@ -1,56 +1,67 @@
 //! `agui serve`: agents over HTTP, a page to talk to the demo agent, and a CopilotKit runtime.
 
+mod access;
 mod agents;
+mod config;
 mod host;
 mod log;
 mod origin;
 mod page;
+mod request;
 mod routes;
 
 use std::io::{self, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::Duration;
 
 use agui_agent::CancellationToken;
-use agui_journal::Journal;
+use agui_journal::{Conflict, Journal};
 use agui_runtime::{Agents, Runtime, SingleUser};
-use agui_server::{Server, ServerLimits};
+use agui_server::Server;
 use tokio::net::TcpListener;
 
-use crate::args::ServeArgs;
+use crate::args::{LogArgs, ServeArgs};
 use crate::failure::Failure;
+use crate::logging;
 use crate::signals::Signals;
-use agents::Served;
-use host::Hosts;
+use config::{Access, Busy, Config, Effective};
 use log::Log;
-use origin::Origins;
 
 /// Serves until a signal ends it.
-pub(crate) fn serve(args: &ServeArgs) -> Result<ExitCode, Failure> {
-    let origins = Origins::new(&args.allow_origin)?;
-    let hosts = Hosts::new(args.listen.ip(), &args.allow_host)?;
-    let mut limits = ServerLimits::default();
-    limits.connections = within_open_files(args.max_connections);
-    let agents = agents::served(&args.agents)?;
+pub(crate) fn serve(args: &ServeArgs, log: &LogArgs) -> Result<ExitCode, Failure> {
+    // What is no text names nothing and says nothing here.
+    let variables = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    let variables: Vec<(String, String)> = variables.collect();
+    let (mut config, effective) = Config::load(args, log, &variables)?;
+    if args.check {
+        return print(&effective);
+    }
+    logging::start(&config.log, config.log_format)?;
+    config.limits.server.connections = within_open_files(config.limits.server.connections);
     let threads = tokio::runtime::Runtime::new()
         .map_err(|error| Failure::new("the program's threads cannot be started").because(error))?;
     threads.block_on(async {
-        let listener = listen(args.listen).await?;
-        let log = Log::open(args.journal.as_deref()).await?;
+        let listener = listen(config.listen).await?;
+        let log = Log::open(config.journal.as_deref().map(Path::new)).await?;
         let address = listener
             .local_addr()
             .map_err(|error| Failure::new("the listening address is unknown").because(error))?;
         let shutdown = CancellationToken::new();
         let mut signals = Signals::new().map_err(Failure::no_signals)?;
-        let runtime = runtime(&agents, log.journal(), address.ip(), args.keep_alive)?;
+        let limits = config.limits.server;
+        let upkeep = config.upkeep.clone();
+        let announced = Announced::new(address, &config);
+        let (agents, base_path) = (config.agents.clone(), config.base_path.clone());
+        let (hosts, origins) = (config.hosts.clone(), config.origins.clone());
+        let runtime = runtime(config, log.journal())?;
         tokio::spawn(runtime.clone().recover());
+        tokio::spawn(runtime.clone().upkeep(upkeep));
         let ended = tokio::spawn(end_with(runtime.clone(), shutdown.clone()));
-        let names: Vec<String> = agents.iter().map(|agent| agent.id.clone()).collect();
-        let routes = routes::Routes { agents, runtime, hosts, origins };
-        let app = routes::router(routes, args.keep_alive, &shutdown);
-        announce(address, &names);
+        let app = routes::router(routes::Routes { agents, runtime, base_path, hosts, origins });
+        announced.tell();
 
         let server = Server::new(listener).limits(limits).shutdown_with(shutdown.clone());
         tokio::select! {
@@ -68,25 +79,47 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<ExitCode, Failure> {
     })
 }
 
-/// The runtime behind the CopilotKit routes. On a loopback address one person uses it, who may do
-/// everything; elsewhere nobody may list, read or delete what others said.
-fn runtime(
-    agents: &[Served],
-    log: Arc<dyn Journal>,
-    listen: IpAddr,
-    keep_alive: Duration,
-) -> Result<Runtime, Failure> {
+/// What the configuration comes to.
+fn print(effective: &Effective) -> Result<ExitCode, Failure> {
+    let mut out = io::stdout().lock();
+    let printed = write!(out, "{effective}").and_then(|()| out.flush());
+    printed
+        .map(|()| ExitCode::SUCCESS)
+        .map_err(|error| Failure::new("standard output cannot be written").because(error))
+}
+
+/// The runtime, with everything that is served.
+fn runtime(config: Config, log: Arc<dyn Journal>) -> Result<Runtime, Failure> {
     let mut hosted = Agents::new();
-    let default = agents.iter().find(|agent| agent.id != agents::DEMO).or(agents.first());
-    let named = agents.iter().map(|agent| (agent.id.as_str(), agent));
+    let default = config.agents.iter().find(|agent| agent.id == config.default_agent);
+    let named = config.agents.iter().map(|agent| (agent.id.as_str(), agent));
     for (id, served) in default.map(|agent| (Agents::DEFAULT, agent)).into_iter().chain(named) {
         hosted
             .add(id, Arc::clone(&served.agent))
             .map_err(|error| Failure::new(error.to_string()))?
-            .describe(served.description.clone());
+            .describe(served.description.clone())
+            .forward(served.headers.clone());
     }
-    let builder = Runtime::builder(hosted, log).keep_alive(keep_alive);
-    Ok(if listen.is_loopback() { builder.authorize(SingleUser) } else { builder }.build())
+    let builder = Runtime::builder(hosted, log)
+        .base_path(&config.base_path)
+        .keep_alive(config.keep_alive)
+        .lease(config.lease)
+        .deadline(config.limits.run_deadline)
+        .body_limit(config.limits.body)
+        .most_runs(config.limits.runs)
+        .most_viewers(config.limits.viewers)
+        .debug_events(config.debug_events)
+        .conflict(match config.busy {
+            Busy::Refuse => Conflict::Refuse,
+            Busy::Supersede => Conflict::Supersede,
+        });
+    Ok(match config.access {
+        Access::SingleUser => builder.authorize(SingleUser),
+        Access::Known(known) => builder.authorize(known),
+        // Nobody is known: everybody chats, and nobody sees what others said.
+        Access::Anonymous => builder,
+    }
+    .build())
 }
 
 /// Ends the runs of the runtime when everything is to end.
@@ -140,24 +173,40 @@ async fn listen(address: SocketAddr) -> Result<TcpListener, Failure> {
     })
 }
 
-fn announce(address: SocketAddr, agents: &[String]) {
-    // An address that stands for all of them is no place a browser can go to.
-    let local = match address.ip() {
-        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
-        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
-        ip => ip,
-    };
-    let url = format!("http://{}", SocketAddr::new(local, address.port()));
-    let agents: String =
-        agents.iter().map(|name| format!("\x20 agent  {url}/agents/{name}\n")).collect();
-    let text = format!(
-        "listening on http://{address}\n\
-         \x20 page   {url}/\n\
-         {agents}\
-         \x20 docs   agui run {url}{demo} help\n\
-         \x20 CopilotKit runtimeUrl {url}{copilotkit}\n",
-        demo = routes::DEMO,
-        copilotkit = routes::COPILOTKIT,
-    );
-    let _ = io::stderr().write_all(text.as_bytes());
+/// What is said once the server listens.
+struct Announced(String);
+
+impl Announced {
+    fn new(address: SocketAddr, config: &Config) -> Self {
+        // An address that stands for all of them is no place a browser can go to.
+        let local = match address.ip() {
+            IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+            IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+            ip => ip,
+        };
+        let url = format!("http://{}", SocketAddr::new(local, address.port()));
+        let names = || config.agents.iter().map(|agent| &agent.id);
+        let agents: String =
+            names().map(|name| format!("\x20 agent  {url}/agents/{name}\n")).collect();
+        let docs = names().find(|name| *name == agents::DEMO);
+        let docs = docs.map(|demo| format!("\x20 docs   agui run {url}/agents/{demo} help\n"));
+        let who = match config.access {
+            Access::SingleUser => "whoever reaches this address may do everything",
+            Access::Known(_) => "whoever the configuration knows, each within their tenant",
+            Access::Anonymous => "anybody may chat, nobody may list or delete: nobody is known",
+        };
+        Self(format!(
+            "listening on http://{address}\n\
+             \x20 page   {url}/\n\
+             {agents}{docs}\
+             \x20 access {who}\n\
+             \x20 CopilotKit runtimeUrl {url}{base}\n",
+            docs = docs.unwrap_or_default(),
+            base = config.base_path,
+        ))
+    }
+
+    fn tell(&self) {
+        let _ = io::stderr().write_all(self.0.as_bytes());
+    }
 }

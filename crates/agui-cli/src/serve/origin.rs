@@ -7,26 +7,40 @@ use crate::failure::Failure;
 
 /// The web origins that are let in: those of this machine, and those that were named.
 #[derive(Clone, Debug)]
-pub(super) struct Origins(Vec<HeaderValue>);
+pub(super) struct Origins {
+    named: Vec<HeaderValue>,
+    /// Whether all others are let in as well.
+    any: bool,
+    /// Whether pages may send the credentials that the browser has for this server.
+    pub(super) credentials: bool,
+}
+
+/// What stands for any origin.
+const ANY: &str = "*";
 
 impl Origins {
     /// Fails where one is no origin as browsers send it.
-    pub(super) fn new(named: &[String]) -> Result<Self, Failure> {
-        let origins = named.iter().map(|name| {
+    pub(super) fn new(named: &[String], credentials: bool) -> Result<Self, Failure> {
+        let any = named.iter().any(|name| name == ANY);
+        let origins = named.iter().filter(|name| *name != ANY).map(|name| {
             let authority = authority(name.as_bytes()).map(|authority| authority.to_string());
             let origin = authority.filter(|authority| name.ends_with(&format!("://{authority}")));
             let value = origin.and_then(|_| HeaderValue::from_str(&as_sent(name)).ok());
             value.ok_or_else(|| {
-                Failure::usage(format!("{name:?} is no web origin"))
-                    .hint("give scheme, host and port alone: --allow-origin https://app.example")
+                Failure::usage(format!("{name:?} is no web origin")).hint(
+                    "give scheme, host and port alone, such as https://app.example, or * for any",
+                )
             })
         });
-        origins.collect::<Result<_, _>>().map(Self)
+        let named = origins.collect::<Result<_, _>>()?;
+        Ok(Self { named, any, credentials })
     }
 
     /// Whether a page of this origin may call.
     pub(super) fn allow(&self, origin: &HeaderValue) -> bool {
-        self.0.contains(origin) || authority(origin.as_bytes()).is_some_and(|a| is_loopback(&a))
+        self.any
+            || self.named.contains(origin)
+            || authority(origin.as_bytes()).is_some_and(|a| is_loopback(&a))
     }
 }
 
@@ -58,7 +72,7 @@ mod tests {
 
     fn allowed(named: &[&str], origin: &'static str) -> bool {
         let named: Vec<String> = named.iter().map(|name| (*name).into()).collect();
-        Origins::new(&named).unwrap().allow(&HeaderValue::from_static(origin))
+        Origins::new(&named, false).unwrap().allow(&HeaderValue::from_static(origin))
     }
 
     #[test]
@@ -80,6 +94,7 @@ mod tests {
         assert!(allowed(&["https://app.example:443"], "https://app.example"));
         assert!(allowed(&["http://app.example:80"], "http://app.example"));
         assert!(!allowed(&["http://app.example:443"], "http://app.example"));
+        assert!(allowed(&["*"], "https://app.example") && allowed(&["*"], "null"));
         for origin in [
             "https://app.example",
             "null",
@@ -105,7 +120,7 @@ mod tests {
     #[test]
     fn what_no_browser_sends_is_refused() {
         for name in [
-            "*",
+            "**",
             "app.example",
             "https://app.example/",
             "https://app.example/path",
@@ -116,7 +131,7 @@ mod tests {
             "null",
             "",
         ] {
-            let refused = Origins::new(&[name.into()]).unwrap_err();
+            let refused = Origins::new(&[name.into()], false).unwrap_err();
             assert!(refused.to_string().contains("no web origin"), "{name}");
         }
     }

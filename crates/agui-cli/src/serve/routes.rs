@@ -2,17 +2,16 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use agui_agent::CancellationToken;
-use agui_runtime::Runtime;
-use agui_server::{AgentService, Refusal};
+use agui_runtime::{NotReady, Operation, Runtime, codes};
+use agui_server::Refusal;
 use agui_types::AgentCapabilities;
 use axum::Router;
-use axum::extract::Request;
 use axum::http::header::CONTENT_TYPE;
+use axum::http::request::Parts;
 use axum::http::{HeaderValue, Method, StatusCode, Uri};
-use axum::middleware::{self, Next};
+use axum::middleware;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get};
 use futures_util::future::join_all;
@@ -23,17 +22,17 @@ use super::agents::Served;
 use super::host::{self, Hosts};
 use super::origin::Origins;
 use super::page::page;
+use super::request;
 
-/// Where the demo agent is.
-pub(super) const DEMO: &str = "/agents/demo";
-
-/// Where the CopilotKit runtime is.
+/// Where the CopilotKit runtime is unless the configuration says otherwise.
 pub(super) const COPILOTKIT: &str = "/api/copilotkit";
 
 /// What is served, and to whom.
 pub(super) struct Routes {
     pub(super) agents: Vec<Served>,
     pub(super) runtime: Runtime,
+    /// Where the runtime is.
+    pub(super) base_path: String,
     pub(super) hosts: Hosts,
     pub(super) origins: Origins,
 }
@@ -41,51 +40,72 @@ pub(super) struct Routes {
 /// How long a browser may remember what it was allowed.
 const PREFLIGHT: Duration = Duration::from_secs(600);
 
-/// Everything that is served. Once `shutdown` is cancelled, so are the runs.
-pub(super) fn router(routes: Routes, keep_alive: Duration, shutdown: &CancellationToken) -> Router {
-    let Routes { agents: served, runtime, hosts, origins } = routes;
+/// Everything that is served.
+pub(super) fn router(routes: Routes) -> Router {
+    let Routes { agents: served, runtime, base_path, hosts, origins } = routes;
     let mut router = Router::new();
-    for Served { id, agent, .. } in &served {
+    for Served { id, .. } in &served {
         let pages = origins.clone();
-        let service = AgentService::new(Arc::clone(agent))
-            .keep_alive(keep_alive)
-            .websocket(move |origin| pages.allow(origin))
-            .cancel_with(shutdown.clone());
+        let service = runtime.endpoint(id.as_str()).websocket(move |origin| pages.allow(origin));
         router = router
             .route_service(&format!("/agents/{id}/capabilities"), service.capabilities())
             .route_service(&format!("/agents/{id}"), service);
     }
     for path in ["", "/", "/{*rest}"] {
-        router = router.route_service(&format!("{COPILOTKIT}{path}"), runtime.service());
+        router = router.route_service(&format!("{base_path}{path}"), runtime.service());
     }
-    let served = Arc::new(served);
+    let (served, ready) = (Arc::new(served), runtime.clone());
     router
         .route("/", get(page))
         .route("/health", get(async || as_json(&BTreeMap::from([("status", "ok")]))))
-        .route("/agents", get(move || agents(Arc::clone(&served))))
+        .route("/ready", get(move || readiness(ready.clone())))
+        .route(
+            "/agents",
+            get(move |head: Parts| agents(head, runtime.clone(), Arc::clone(&served))),
+        )
         .route("/agents/{agent}", any(unknown_agent))
         .route("/agents/{agent}/capabilities", any(unknown_agent))
         .fallback(nothing_here)
         .method_not_allowed_fallback(only_get)
         .layer(cors(origins))
         .layer(middleware::from_fn_with_state(hosts, host::guard))
-        .layer(middleware::from_fn(log))
+        .layer(middleware::from_fn(request::identify))
+}
+
+/// `GET /ready`: whether runs can begin. What is wrong with the run log is for the operator, and in
+/// the log.
+async fn readiness(runtime: Runtime) -> Response {
+    let (code, status) = match runtime.ready().await {
+        Ok(()) => (StatusCode::OK, "ready"),
+        Err(NotReady::ShuttingDown) => (StatusCode::SERVICE_UNAVAILABLE, "shutting down"),
+        Err(error) => {
+            let error = crate::failure::chain(&error);
+            tracing::error!(error, "the server is not ready");
+            (StatusCode::SERVICE_UNAVAILABLE, "the run log does not answer")
+        }
+    };
+    (code, as_json(&BTreeMap::from([("status", status)]))).into_response()
 }
 
 /// `GET /agents`: who is there, and what they declare.
-async fn agents(served: Arc<Vec<Served>>) -> impl IntoResponse {
+async fn agents(
+    head: Parts,
+    runtime: Runtime,
+    served: Arc<Vec<Served>>,
+) -> Result<impl IntoResponse, Refusal> {
     #[derive(Serialize)]
     struct Listed {
         id: String,
         path: String,
         capabilities: Option<AgentCapabilities>,
     }
+    runtime.admit(&head, &Operation::Info).await?;
     let listed = served.iter().map(async |Served { id, agent, .. }| Listed {
         id: id.clone(),
         path: format!("/agents/{id}"),
         capabilities: agent.capabilities().await,
     });
-    as_json(&BTreeMap::from([("agents", join_all(listed).await)]))
+    Ok(as_json(&BTreeMap::from([("agents", join_all(listed).await)])))
 }
 
 fn as_json<T: Serialize>(value: &T) -> impl IntoResponse + use<T> {
@@ -98,14 +118,14 @@ async fn unknown_agent(uri: Uri) -> Refusal {
     // As it was sent: what is percent-encoded need not be text.
     let agent = uri.path().split('/').nth(2).unwrap_or_default();
     let message = format!("there is no agent {agent:?} here");
-    Refusal::new(StatusCode::NOT_FOUND, "UNKNOWN_AGENT", message)
+    Refusal::new(StatusCode::NOT_FOUND, codes::UNKNOWN_AGENT, message)
         .hint("GET /agents lists the agents")
 }
 
 async fn nothing_here(uri: Uri) -> Refusal {
     let message = format!("there is nothing at {}", uri.path());
     Refusal::new(StatusCode::NOT_FOUND, "NOT_FOUND", message)
-        .hint(format!("the page is at /, the agents are listed at /agents, one is at {DEMO}"))
+        .hint("the page is at /, the agents are listed at /agents")
 }
 
 async fn only_get(uri: Uri) -> Refusal {
@@ -113,22 +133,17 @@ async fn only_get(uri: Uri) -> Refusal {
     Refusal::new(StatusCode::METHOD_NOT_ALLOWED, "METHOD_NOT_ALLOWED", message)
 }
 
-/// Which web pages may call, and how: any header of theirs, `Authorization` included.
+/// Which web pages may call, and how: any header of theirs, `Authorization` included. Stands around
+/// everything, so that refusals and streams have it too.
 fn cors(origins: Origins) -> CorsLayer {
+    let credentials = origins.credentials;
+    // The page's origin is echoed, also where any may call: with credentials a wildcard is none.
     let allowed = AllowOrigin::predicate(move |origin: &HeaderValue, _| origins.allow(origin));
     CorsLayer::new()
         .allow_origin(allowed)
-        .allow_methods([Method::GET, Method::POST, Method::PATCH, Method::DELETE])
+        .allow_credentials(credentials)
+        .allow_methods([Method::GET, Method::HEAD, Method::POST, Method::PATCH, Method::DELETE])
         .allow_headers(AllowHeaders::mirror_request())
+        .expose_headers([request::REQUEST_ID])
         .max_age(PREFLIGHT)
-}
-
-/// A line a request: what was asked for and how it was answered, nothing of what was said.
-async fn log(request: Request, next: Next) -> Response {
-    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
-    let came = Instant::now();
-    let response = next.run(request).await;
-    let (status, milliseconds) = (response.status().as_u16(), came.elapsed().as_millis());
-    tracing::info!(%method, path, status, milliseconds, "answered");
-    response
 }

@@ -17,6 +17,7 @@ use serde_json::Value;
 pub(crate) fn agui(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_agui"));
     command.args(args).env_remove("AGUI_LOG").env_remove("AGUI_LISTEN").env_remove("NO_COLOR");
+    command.env_remove("AGUI_CONFIG").env_remove("AGUI_LOG_FORMAT");
     // No files in the source tree, and none that two servers would share.
     command.env("AGUI_JOURNAL", "memory:");
     // Loopback is reached directly.
@@ -86,6 +87,13 @@ pub(crate) fn fresh_path(name: &str) -> PathBuf {
     folder.join(name)
 }
 
+/// A folder of its own with one file in it.
+pub(crate) fn fresh_folder_with(name: &str, text: &str) -> PathBuf {
+    let path = fresh_path(name);
+    std::fs::write(&path, text).unwrap();
+    path.parent().unwrap().to_owned()
+}
+
 /// Sends a signal, such as `INT`, to one process.
 #[cfg(unix)]
 pub(crate) fn signal(child: &Child, name: &str) {
@@ -113,6 +121,13 @@ impl Server {
         Self::of(agui(&[&["serve", "--listen", address], args].concat()))
     }
 
+    /// The same with a configuration in a file, and variables of the environment.
+    pub(crate) fn configured(file: &str, variables: &[(&str, &str)], args: &[&str]) -> Self {
+        let mut command = agui(&[&["serve", "--listen", "127.0.0.1:0"], args].concat());
+        command.current_dir(fresh_folder_with("agui.toml", file));
+        Self::of(command.envs(variables.iter().copied()))
+    }
+
     /// Has a shell script, whose arguments are the command, start it.
     pub(crate) fn start_with(script: &str, args: &[&str]) -> Self {
         let command = [env!("CARGO_BIN_EXE_agui"), "serve", "--listen", "127.0.0.1:0"];
@@ -122,7 +137,8 @@ impl Server {
         Self::of(shell)
     }
 
-    fn of(mut command: Command) -> Self {
+    fn of(mut command: impl std::borrow::BorrowMut<Command>) -> Self {
+        let command = command.borrow_mut();
         let mut child = command.spawn().unwrap();
         let (lines, stderr) = channel();
         let from = BufReader::new(child.stderr.take().unwrap());

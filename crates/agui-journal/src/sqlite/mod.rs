@@ -71,7 +71,7 @@ pub struct SqliteOptions {
 impl SqliteOptions {
     /// The journal in this file, which is made where it is missing; its folder has to be there.
     /// Beside it SQLite puts files that end in `-wal` and `-shm`, and the journal one that ends in
-    /// `-lock`.
+    /// `-lock`. On Unix, files that are made are for their owner alone (mode 0600).
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self {
             path: path.into(),
@@ -138,6 +138,8 @@ impl SqliteOptions {
 
     fn prepare(&self, live: Arc<Live>) -> Result<(File, Vec<Connection>, Writer)> {
         let lock = lock(&self.path)?;
+        // SQLite would make the database for everybody to read.
+        drop(private(&self.path).map_err(|error| JournalError::Storage { source: error.into() })?);
         let connection = schema::open_writer(&self.path, self.durability, self.max_pages)?;
         let mut writer = Writer::new(connection, self.clock.clone(), live);
         writer.end_abandoned()?;
@@ -424,13 +426,22 @@ fn lock(path: &Path) -> Result<File> {
     let mut beside = path.as_os_str().to_owned();
     beside.push("-lock");
     let storage = |error: std::io::Error| JournalError::Storage { source: error.into() };
-    let file = OpenOptions::new().create(true).truncate(false).write(true).open(beside);
-    let file = file.map_err(storage)?;
+    let file = private(Path::new(&beside)).map_err(storage)?;
     match file.try_lock() {
         Ok(()) => Ok(file),
         Err(TryLockError::WouldBlock) => Err(JournalError::Contended { source: None }),
         Err(TryLockError::Error(error)) => Err(storage(error)),
     }
+}
+
+/// Opens a file to write it, and makes it where it is missing: for its owner alone, since what people
+/// say is in it. SQLite gives the files beside the database the same mode.
+fn private(path: &Path) -> std::io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.create(true).truncate(false).write(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
 }
 
 /// The threads with runs to compact.

@@ -38,6 +38,11 @@ pub enum Operation {
         /// The thread whose run is to stop.
         thread: String,
     },
+    /// What an agent declares about itself, at its plain endpoint.
+    Capabilities {
+        /// The agent that is asked about.
+        agent: String,
+    },
     /// Turns audio into text.
     Transcribe,
     /// The threads.
@@ -94,6 +99,7 @@ impl Operation {
             Self::Connect { .. } => "agent/connect",
             Self::Suggest { .. } => "agent/suggest",
             Self::Stop { .. } => "agent/stop",
+            Self::Capabilities { .. } => "agent/capabilities",
             Self::Transcribe => "transcribe",
             Self::ListThreads => "threads/list",
             Self::ClearThreads => "threads/clear",
@@ -117,6 +123,7 @@ impl Operation {
             Self::Run { agent }
             | Self::Connect { agent }
             | Self::Suggest { agent }
+            | Self::Capabilities { agent }
             | Self::Stop { agent, .. } => Some(agent),
             _ => None,
         }
