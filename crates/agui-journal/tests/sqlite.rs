@@ -212,3 +212,26 @@ async fn a_journal_that_was_closed_is_one_file() {
     assert_eq!(copy.snapshot(&key("t")).await.unwrap(), snapshot);
     copy.close().await;
 }
+
+/// What people say is for the owner of the file; a file that is there keeps its mode.
+#[cfg(unix)]
+#[tokio::test]
+async fn files_are_made_for_their_owner_alone() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = Folder::new();
+    let mode = |end: &str| {
+        let mut path = folder.file().into_os_string();
+        path.push(end);
+        std::fs::metadata(path).unwrap().permissions().mode() & 0o777
+    };
+    let journal = SqliteJournal::open(folder.file()).await.unwrap();
+    journal.begin(run("t")).await.unwrap();
+    assert_eq!(["", "-wal", "-shm", "-lock"].map(mode), [0o600; 4]);
+    journal.close().await;
+
+    let shared = std::fs::Permissions::from_mode(0o640);
+    std::fs::set_permissions(folder.file(), shared).unwrap();
+    let journal = SqliteJournal::open(folder.file()).await.unwrap();
+    assert_eq!(mode(""), 0o640);
+    journal.close().await;
+}

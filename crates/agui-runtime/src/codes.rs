@@ -8,7 +8,13 @@
 //! | [`DEADLINE_EXCEEDED`] | the run took longer than it may |
 //! | [`RUN_TOO_LARGE`] | the agent sent more events, or more bytes, than a run may have |
 //! | [`NOT_RECORDED`] | the run log could not be written |
-//! | [`LEASE_LAPSED`] | the process that ran it is gone |
+//! | [`LEASE_LAPSED`] | the process that ran it is gone, or lost touch with the log |
+//!
+//! | HTTP | code | when |
+//! | --- | --- | --- |
+//! | 409 | [`THREAD_BUSY`] | the thread has a run already |
+//! | 503 | [`TOO_MANY_RUNS`] | at a plain endpoint: as many runs go on as may |
+//! | 404 | [`UNKNOWN_AGENT`] | at a plain endpoint: there is no such agent |
 
 pub use agui_journal::codes::LEASE_LAPSED;
 pub use agui_server::codes::{AGENT_PANIC, RULE_BROKEN};

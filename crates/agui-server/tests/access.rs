@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use agui_agent::{AgentExt, AgentResult, Run};
-use agui_server::{AgentService, Refusal, bearer, bearer_secret, codes};
+use agui_server::{AgentService, Asked, Refusal, bearer, bearer_secret, codes};
 use agui_types::AgentCapabilities;
 use bytes::Bytes;
 use common::{INPUT, body_text, events, post};
@@ -173,4 +173,41 @@ fn what_serves_may_move_between_threads() {
     sent::<Refusal>();
     fn is_sent<T: Send + 'static>(_: &T) {}
     is_sent(&service().oneshot(post(INPUT)));
+}
+
+#[tokio::test]
+async fn a_run_is_permitted_once_its_input_is_known() {
+    let service = service().permit(|head: Arc<http::request::Parts>, asked| {
+        let User(name) = head.extensions.get::<User>().expect("it is authorised first").clone();
+        let messages = match asked {
+            Asked::Run(input) => Some(input.messages.len()),
+            _ => None,
+        };
+        async move {
+            match (name.as_str(), messages) {
+                ("Ben", _) => Err(Refusal::forbidden()),
+                ("Cyd", Some(messages)) => panic!("{messages}"),
+                _ => Ok(()),
+            }
+        }
+    });
+    let response = service.clone().oneshot(asks("/hello", Some("Ann"))).await.unwrap();
+    assert_eq!(response.status(), StatusCode::OK);
+    assert_eq!(
+        refused(&service, asks("/hello", Some("Ben"))).await,
+        (403, json!(codes::FORBIDDEN))
+    );
+    let panicked = refused(&service, asks("/hello", Some("Cyd"))).await;
+    assert_eq!(panicked, (500, json!(codes::INTERNAL_ERROR)));
+    // What is no input is told so first.
+    let mut broken = asks("/hello", Some("Ben"));
+    *broken.body_mut() = Full::new(Bytes::from("{"));
+    assert_eq!(refused(&service, broken).await, (400, json!(codes::INVALID_JSON)));
+
+    let look = async |name: &str| {
+        let mut request = asks("/hello", Some(name)).map(|_| Empty::<Bytes>::new());
+        *request.method_mut() = http::Method::GET;
+        service.capabilities().oneshot(request).await.unwrap().status()
+    };
+    assert_eq!((look("Ann").await, look("Ben").await), (StatusCode::OK, StatusCode::FORBIDDEN));
 }

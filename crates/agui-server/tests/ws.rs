@@ -6,7 +6,7 @@ mod common;
 use std::time::Duration;
 
 use agui_agent::{Agent, AgentResult, CancellationToken, Run};
-use agui_server::{AgentService, BearerKnown, Server, bearer_secret, codes};
+use agui_server::{AgentService, Asked, BearerKnown, Refusal, Server, bearer_secret, codes};
 use common::{INPUT, emits, started, text_start};
 use futures_util::{SinkExt, StreamExt};
 use http::HeaderValue;
@@ -222,4 +222,24 @@ async fn a_silent_run_is_pinged_and_the_capabilities_tell() {
     let get = http::Request::get("/").body(http_body_util::Empty::<bytes::Bytes>::new()).unwrap();
     let body = service.oneshot(get).await.unwrap().into_body().collect().await.unwrap();
     assert_eq!(body.to_bytes(), r#"{"transport":{"websocket":true}}"#);
+}
+
+#[tokio::test]
+async fn a_run_that_is_not_permitted_does_not_begin() {
+    let permit = |_, asked: Asked<'_>| {
+        let thread = match asked {
+            Asked::Run(input) => input.thread_id.as_str().to_owned(),
+            _ => String::new(),
+        };
+        async move { if thread == "mine" { Ok(()) } else { Err(Refusal::forbidden()) } }
+    };
+    let server = Running::start(greeter, |service| service.permit(permit)).await;
+    let mut input: Value = serde_json::from_str(INPUT).unwrap();
+    for (thread, expected) in [("mine", 1000), ("yours", 1008)] {
+        input["threadId"] = json!(thread);
+        let mut socket = server.say(input.to_string().into()).await;
+        let (events, code, reason) = heard(&mut socket).await;
+        assert_eq!((code, events.is_empty()), (expected, expected == 1008), "{thread}: {reason}");
+        assert_eq!(reason.starts_with(codes::FORBIDDEN), expected == 1008, "{reason}");
+    }
 }

@@ -90,6 +90,7 @@ fn check_name(name: &str) -> Result<(), String> {
     Err("a name has up to 64 letters, digits, -, _ and ., and no . at its beginning".into())
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "it is one of the kinds, of which others fail")]
 fn read_demo(_: &mut Section<'_>) -> Option<Of> {
     Some(Of {
         agent: Arc::new(demo::agent()),

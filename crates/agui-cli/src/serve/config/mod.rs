@@ -148,20 +148,22 @@ fn said(origin: Origin, text: &str) -> Node {
 /// Lays the arguments over everything else; an agent that is given twice is a problem.
 fn overlay_flags(table: &mut Table, args: &ServeArgs) -> Option<Problem> {
     let mut flags = Table::new(Origin::Default);
-    for (flag, key, value) in [
-        ("--listen", &["listen"][..], &args.listen),
+    let texts: [(_, &[&str], _); 4] = [
+        ("--listen", &["listen"], &args.listen),
         ("--journal", &["journal"], &args.journal),
         ("--max-connections", &["limits", "connections"], &args.max_connections),
         ("--keep-alive", &["keep-alive"], &args.keep_alive),
-    ] {
+    ];
+    for (flag, key, value) in texts {
         if let Some(value) = value {
             flags.put(key, said(Origin::Flag(flag), value));
         }
     }
-    for (flag, key, values) in [
-        ("--allow-origin", &["cors", "origins"][..], &args.allow_origin),
+    let lists: [(_, &[&str], _); 2] = [
+        ("--allow-origin", &["cors", "origins"], &args.allow_origin),
         ("--allow-host", &["allow-hosts"], &args.allow_host),
-    ] {
+    ];
+    for (flag, key, values) in lists {
         if !values.is_empty() {
             let origin = Origin::Flag(flag);
             let items = values.iter().map(|value| said(origin.clone(), value)).collect();

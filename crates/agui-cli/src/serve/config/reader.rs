@@ -208,7 +208,9 @@ impl<'r> Section<'r> {
 const NEAR: f64 = 0.8;
 
 fn dotted(path: &[String], key: &str) -> String {
-    let segments = path.iter().map(String::as_str).chain([key]);
+    // Without a key the table itself is meant.
+    let key = Some(key).filter(|key| !key.is_empty());
+    let segments = path.iter().map(String::as_str).chain(key);
     segments.map(quoted).collect::<Vec<_>>().join(".")
 }
 

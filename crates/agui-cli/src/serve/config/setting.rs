@@ -260,7 +260,6 @@ fn parse_span(text: &str) -> Option<Duration> {
         unit => TIME_UNITS.iter().find(|(name, _)| *name == unit)?.1,
     };
     let number: f64 = digits.trim_end().parse().ok()?;
-    #[expect(clippy::cast_precision_loss, reason = "the units are small")]
     Duration::try_from_secs_f64(number * (unit as f64) / 1_000.0).ok()
 }
 
