@@ -60,7 +60,8 @@ fn a_configuration_is_judged_and_shown() {
     }
     assert!(!ran.stdout.contains("-token"), "{}", ran.stdout);
     // What is printed is a configuration as well.
-    let again = check(&ran.stdout.replace("[redacted]", "else"), &[], &[("ADA", "adas-token")]);
+    let printed = ran.stdout.replacen("[redacted]", "one", 1).replace("[redacted]", "two");
+    let again = check(&printed, &[], &[("ADA", "adas-token")]);
     assert_eq!(again.code, 0, "{}", again.stderr);
 
     let wrong = check("listen = 5\n[limits]\nrunz = 1", &["--max-connections", "0"], &[]);
@@ -112,6 +113,13 @@ fn those_who_are_known_are_let_in_everywhere_and_nobody_else() {
     }
     let (head, _) = server.request(upgrade, "");
     assert_eq!(status(&head), 401, "{head}");
+    // Not even which agents there are is told to anybody.
+    for path in ["/agents/nobody", "/agents/nobody/capabilities"] {
+        let (head, _) = server.request(&format!("GET {path} HTTP/1.1"), "");
+        assert_eq!(status(&head), 401, "{path}: {head}");
+        let (head, _) = server.request(&bearer(&format!("GET {path}"), "adas-token"), "");
+        assert_eq!(status(&head), 404, "{path}: {head}");
+    }
     for path in ["/", "/health", "/ready"] {
         let (head, _) = server.request(&format!("GET {path} HTTP/1.1"), "");
         assert_eq!(status(&head), 200, "{path}: {head}");
@@ -278,7 +286,8 @@ fn at_info_the_log_holds_nothing_of_what_is_said() {
         assert_eq!(status(&head), 200, "{head}");
         assert!(answer.contains("RUN_FINISHED"), "{answer}");
     }
-    let broken = r#"{"threadId":"t","runId":"r","messages":[{"secret-broken":1}]}"#;
+    let broken =
+        r#"{"threadId":"t","runId":"r","messages":[{"id":"secret-id","role":"user","content":7}]}"#;
     server.request(&bearer("POST /agents/demo", "secret-token"), broken);
     server.request(&bearer("POST /agents/demo", "secret-wrong"), broken);
     support::signal(&server.child, "TERM");

@@ -108,7 +108,7 @@ fn pages_from_elsewhere_are_let_in_where_they_are_named() {
         assert!(head.starts_with("http/1.1 200"), "{head}");
         assert!(head.contains(&format!("access-control-allow-origin: {origin}")), "{head}");
         assert!(head.contains("access-control-allow-headers: authorization,content-type"));
-        assert!(head.contains("access-control-allow-methods: get,post"), "{head}");
+        assert!(head.contains("access-control-allow-methods: get,head,post"), "{head}");
     }
     for origin in ["https://evil.example", "http://localhost.evil.example", "null"] {
         assert!(!preflight(origin).contains("access-control-allow-origin"), "{origin}");

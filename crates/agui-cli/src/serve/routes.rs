@@ -54,17 +54,19 @@ pub(super) fn router(routes: Routes) -> Router {
     for path in ["", "/", "/{*rest}"] {
         router = router.route_service(&format!("{base_path}{path}"), runtime.service());
     }
-    let (served, ready) = (Arc::new(served), runtime.clone());
+    let served = Arc::new(served);
+    let (ready, listing) = (runtime.clone(), runtime.clone());
+    let unknown = any(move |head: Parts| unknown_agent(head, runtime.clone()));
     router
         .route("/", get(page))
         .route("/health", get(async || as_json(&BTreeMap::from([("status", "ok")]))))
         .route("/ready", get(move || readiness(ready.clone())))
         .route(
             "/agents",
-            get(move |head: Parts| agents(head, runtime.clone(), Arc::clone(&served))),
+            get(move |head: Parts| agents(head, listing.clone(), Arc::clone(&served))),
         )
-        .route("/agents/{agent}", any(unknown_agent))
-        .route("/agents/{agent}/capabilities", any(unknown_agent))
+        .route("/agents/{agent}", unknown.clone())
+        .route("/agents/{agent}/capabilities", unknown)
         .fallback(nothing_here)
         .method_not_allowed_fallback(only_get)
         .layer(cors(origins))
@@ -114,9 +116,13 @@ fn as_json<T: Serialize>(value: &T) -> impl IntoResponse + use<T> {
     ([(CONTENT_TYPE, "application/json")], text)
 }
 
-async fn unknown_agent(uri: Uri) -> Refusal {
+/// There is no such agent, which those are told who may see which there are.
+async fn unknown_agent(head: Parts, runtime: Runtime) -> Refusal {
+    if let Err(refusal) = runtime.admit(&head, &Operation::Info).await {
+        return refusal;
+    }
     // As it was sent: what is percent-encoded need not be text.
-    let agent = uri.path().split('/').nth(2).unwrap_or_default();
+    let agent = head.uri.path().split('/').nth(2).unwrap_or_default();
     let message = format!("there is no agent {agent:?} here");
     Refusal::new(StatusCode::NOT_FOUND, codes::UNKNOWN_AGENT, message)
         .hint("GET /agents lists the agents")
