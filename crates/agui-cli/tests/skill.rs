@@ -22,6 +22,9 @@ const SERVE: &str = "127.0.0.1:4100";
 /// When everything in the page was logged.
 const TIME: &str = "2026-01-01T00:00:00.000000Z";
 
+/// The id of a request in the page.
+const REQUEST: &str = "019ad421-7f3e-7a10-b2c4-5d6e7f809102";
+
 #[test]
 #[cfg(unix)]
 fn what_the_page_shows_is_what_is_said() {
@@ -116,6 +119,11 @@ impl Shell {
             let (server, _) = self.server.as_ref().expect("nothing is served");
             let line = server.wait_for(word);
             let (_, rest) = line.split_once(' ').unwrap();
+            // Another one for each request.
+            let rest = rest.split_once("request{id=\"").map_or(rest.to_owned(), |(before, id)| {
+                let (_, rest) = id.split_once('"').unwrap();
+                format!("{before}request{{id=\"{REQUEST}\"{rest}")
+            });
             return format!("{TIME} {rest}\n");
         }
         let peer = self.agent.as_ref().map(Answer::serve);
