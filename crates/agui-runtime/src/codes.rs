@@ -13,7 +13,8 @@
 //! | HTTP | code | when |
 //! | --- | --- | --- |
 //! | 409 | [`THREAD_BUSY`] | the thread has a run already |
-//! | 503 | [`TOO_MANY_RUNS`] | at a plain endpoint: as many runs go on as may |
+//! | 503, 429 | [`TOO_MANY_RUNS`] | as many runs go on as may, of all tenants or of this one |
+//! | 503, 429 | [`TOO_MANY_VIEWERS`] | as many watch as may, all threads or this one |
 //! | 404 | [`UNKNOWN_AGENT`] | at a plain endpoint: there is no such agent |
 
 pub use agui_journal::codes::LEASE_LAPSED;
@@ -34,7 +35,8 @@ pub const NOT_RECORDED: &str = "NOT_RECORDED";
 /// A refusal (409): the thread has a run already.
 pub const THREAD_BUSY: &str = "THREAD_BUSY";
 
-/// A refusal: as many runs go on as may, of all tenants together (503) or of this one (429).
+/// A refusal: as many runs go on as may, of all tenants together (503) or of this one (429). At a
+/// plain endpoint it may be the `code` of a `RUN_ERROR` as well.
 pub const TOO_MANY_RUNS: &str = "TOO_MANY_RUNS";
 
 /// A refusal: as many watch as may, all threads together (503) or this one (429).
@@ -42,9 +44,6 @@ pub const TOO_MANY_VIEWERS: &str = "TOO_MANY_VIEWERS";
 
 /// A stopped run, in the answer to whoever stopped it.
 pub const STOPPED: &str = "STOPPED";
-
-/// A refusal (503), or the `code` of the `RUN_ERROR`, at a plain endpoint: as many runs go on as may.
-pub const TOO_MANY_RUNS: &str = "TOO_MANY_RUNS";
 
 /// A refusal (404) at a plain endpoint: there is no agent with that id.
 pub const UNKNOWN_AGENT: &str = "UNKNOWN_AGENT";

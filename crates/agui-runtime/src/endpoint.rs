@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use agui_agent::middleware::Timeout;
 use agui_agent::{Agent, AgentExt, BoxFuture, EventStream, RunContext};
+use agui_journal::Tenant;
 use agui_server::{AgentService, Asked, Refusal};
 use agui_types::event::RunError;
 use agui_types::{AgentCapabilities, Event, Reading, RunAgentInput};
@@ -12,7 +13,6 @@ use futures_util::stream::iter;
 use http::header::WWW_AUTHENTICATE;
 use http::request::Parts;
 use http::{HeaderValue, StatusCode};
-use tokio::sync::Semaphore;
 
 use crate::{Action, Operation, Principal, Runtime, codes};
 
@@ -99,11 +99,11 @@ impl Runtime {
             Refusal::new(StatusCode::NOT_FOUND, codes::UNKNOWN_AGENT, message)
         })?;
         let agent = Arc::clone(hosted.agent()).with(settings.headers_for(hosted).clone());
-        let agent: Arc<dyn Agent> = match settings.deadline {
+        let agent: Arc<dyn Agent> = match settings.run_limits.deadline {
             Some(deadline) => Arc::new(agent.with(Timeout::new().total(deadline))),
             None => Arc::new(agent),
         };
-        Ok(Counted { agent, slots: Arc::clone(&self.0.run_slots) })
+        Ok(Counted { agent, runtime: self.clone(), tenant: Tenant::new(&*principal.tenant) })
     }
 }
 
@@ -112,18 +112,23 @@ const TOO_MANY: &str = "too many runs are going on";
 /// An agent whose runs count among those of the runtime.
 struct Counted {
     agent: Arc<dyn Agent>,
-    slots: Arc<Semaphore>,
+    runtime: Runtime,
+    tenant: Tenant,
 }
 
 impl Agent for Counted {
     fn run(&self, input: RunAgentInput, context: RunContext) -> EventStream {
         // Between the permission and this another run may have begun.
-        let Ok(slot) = Arc::clone(&self.slots).try_acquire_owned() else {
+        let shared = &self.runtime.0;
+        let slot = Arc::clone(&shared.run_slots).try_acquire_owned().ok();
+        let most = shared.settings.most_runs_per_tenant;
+        let places = slot.zip(shared.tenant_runs.take(&self.tenant, most));
+        let Some(places) = places else {
             let error = RunError::new(TOO_MANY).code(codes::TOO_MANY_RUNS);
             return Box::pin(iter([Ok(Reading::from(Event::from(error)))]));
         };
         Box::pin(self.agent.run(input, context).map(move |item| {
-            let _ = &slot;
+            let _ = &places;
             item
         }))
     }

@@ -35,7 +35,7 @@ pub(crate) struct Shared {
     going: Going,
     unended: Unended,
     pub(crate) run_slots: Arc<Semaphore>,
-    tenant_runs: Quota<Tenant>,
+    pub(crate) tenant_runs: Quota<Tenant>,
     viewer_slots: Arc<Semaphore>,
     thread_viewers: Quota<ThreadKey>,
 }

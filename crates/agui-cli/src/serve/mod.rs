@@ -17,7 +17,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use agui_agent::CancellationToken;
-use agui_journal::{Conflict, Journal};
+use agui_journal::Journal;
 use agui_runtime::{Agents, Runtime, SingleUser};
 use agui_server::Server;
 use tokio::net::TcpListener;
@@ -26,7 +26,7 @@ use crate::args::{LogArgs, ServeArgs};
 use crate::failure::Failure;
 use crate::logging;
 use crate::signals::Signals;
-use config::{Access, Busy, Config, Effective};
+use config::{Access, Config, Effective};
 use log::Log;
 
 /// Serves until a signal ends it.
@@ -109,10 +109,11 @@ fn runtime(config: Config, log: Arc<dyn Journal>) -> Result<Runtime, Failure> {
         .most_runs(config.limits.runs)
         .most_viewers(config.limits.viewers)
         .debug_events(config.debug_events)
-        .conflict(match config.busy {
-            Busy::Refuse => Conflict::Refuse,
-            Busy::Supersede => Conflict::Supersede,
-        });
+        .most_runs_per_tenant(config.limits.runs_per_tenant)
+        .most_viewers_per_thread(config.limits.viewers_per_thread)
+        .most_run_events(config.limits.run_events)
+        .most_run_bytes(config.limits.run_bytes)
+        .busy(config.busy);
     Ok(match config.access {
         Access::SingleUser => builder.authorize(SingleUser),
         Access::Known(known) => builder.authorize(known),

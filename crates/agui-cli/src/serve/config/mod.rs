@@ -16,7 +16,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use agui_journal::Retention;
-use agui_runtime::Upkeep;
+use agui_runtime::{BusyPolicy, Upkeep};
 use agui_server::ServerLimits;
 use clap::ValueEnum;
 
@@ -33,7 +33,6 @@ use tree::{Node, Origin, Table, Value};
 
 pub(super) use auth::Known;
 pub(super) use effective::Effective;
-pub(super) use setting::Busy;
 
 /// Everything that `agui serve` can be told.
 pub(super) struct Config {
@@ -48,7 +47,7 @@ pub(super) struct Config {
     pub(super) access: Access,
     pub(super) origins: Origins,
     pub(super) hosts: Hosts,
-    pub(super) busy: Busy,
+    pub(super) busy: BusyPolicy,
     pub(super) debug_events: bool,
     pub(super) keep_alive: Duration,
     pub(super) lease: Duration,
@@ -75,6 +74,10 @@ pub(super) struct Limits {
     pub(super) body: usize,
     pub(super) runs: usize,
     pub(super) viewers: usize,
+    pub(super) runs_per_tenant: usize,
+    pub(super) viewers_per_thread: usize,
+    pub(super) run_events: u64,
+    pub(super) run_bytes: u64,
     pub(super) run_deadline: Option<Duration>,
 }
 
@@ -211,7 +214,7 @@ fn read(mut root: Section<'_>, first_of_flags: Option<&str>) -> Option<Config> {
     let journal = root.get("journal", super::log::FILE.to_owned());
     let journal = (journal.origin != Origin::Default).then_some(journal.value);
     let named_default = root.optional::<String>("default-agent");
-    let busy = root.get("busy", Busy::Refuse).value;
+    let busy = root.get("busy", BusyPolicy::Refuse).value;
     let single_user = root.optional::<bool>("single-user");
     let debug_events = root.get("debug-events", false);
     let keep_alive = root.get("keep-alive", Span(Duration::from_secs(15))).value.0;
@@ -316,7 +319,11 @@ fn read_limits(mut section: Section<'_>) -> Limits {
     server.head_bytes = bytes(&mut section, "head", usual.head_bytes);
     let body = bytes(&mut section, "body", agui_server::AgentService::BODY_LIMIT);
     let runs = count(&mut section, "runs", 10_000);
+    let runs_per_tenant = count(&mut section, "runs-per-tenant", 10_000);
     let viewers = count(&mut section, "viewers", 20_000);
+    let viewers_per_thread = count(&mut section, "viewers-per-thread", 2_000);
+    let run_events = section.get("run-events", Count(1_000_000)).value.0;
+    let run_bytes = section.get("run-bytes", Bytes(256 << 20)).value.0;
     let run_deadline = section.get("run-deadline", Bound::<Positive>(None)).value.0;
     server.head_timeout = span(&mut section, "head-timeout", usual.head_timeout);
     server.body_grace = span(&mut section, "body-grace", usual.body_grace);
@@ -324,7 +331,17 @@ fn read_limits(mut section: Section<'_>) -> Limits {
     server.write_timeout = span(&mut section, "write-timeout", usual.write_timeout);
     server.shutdown_grace = span(&mut section, "shutdown-grace", usual.shutdown_grace);
     section.finish();
-    Limits { server, body, runs, viewers, run_deadline: run_deadline.map(|Positive(span)| span) }
+    Limits {
+        server,
+        body,
+        runs,
+        viewers,
+        runs_per_tenant,
+        viewers_per_thread,
+        run_events,
+        run_bytes,
+        run_deadline: run_deadline.map(|Positive(span)| span),
+    }
 }
 
 fn read_retention(mut section: Section<'_>) -> Upkeep {

@@ -3,6 +3,8 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use agui_runtime::BusyPolicy;
+
 use super::tree::{Node, Origin, Value};
 use crate::logging::LogFormat;
 
@@ -347,15 +349,6 @@ macro_rules! words {
     };
 }
 
-/// What becomes of a run on a thread that has one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::serve) enum Busy {
-    /// It is refused.
-    Refuse,
-    /// It takes the place of the other.
-    Supersede,
-}
-
 /// How a JWT is signed.
 #[cfg(feature = "jwt")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -365,7 +358,7 @@ pub(super) enum Algorithm {
     Es256,
 }
 
-words!(Busy: "\"refuse\" or \"supersede\"", "\"refuse\"", {
+words!(BusyPolicy: "\"refuse\" or \"supersede\"", "\"refuse\"", {
     Refuse = "refuse", Supersede = "supersede"
 });
 words!(LogFormat: "\"text\" or \"json\"", "\"json\"", { Text = "text", Json = "json" });
