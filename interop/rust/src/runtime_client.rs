@@ -3,9 +3,9 @@
 
 use std::io::{BufRead, Write};
 
+use agui_agent::RunContext;
 use agui_agent::runtime::{ListThreads, RuntimeAgent, RuntimeClient, RuntimeError, Transport};
 use agui_agent::session::{Finished, Session, SessionError, Update};
-use agui_agent::{Agent, RunContext};
 use agui_stream::fold::Change;
 use agui_types::message::UserMessage;
 use agui_types::{JsonObject, RunAgentInput};
