@@ -72,6 +72,29 @@ async fn a_file_is_taken_up_again() {
     assert_eq!(journal.thread(&key("done")).await.unwrap().finished_runs, 1);
 }
 
+/// Whatever name a process has for the file: one that opened it beside its owner would end the
+/// owner's runs.
+#[cfg(unix)]
+#[tokio::test]
+async fn a_link_to_the_file_is_the_file() {
+    let folder = Folder::new();
+    let link = folder.file().with_extension("link");
+    std::os::unix::fs::symlink(folder.file(), &link).unwrap();
+    // It may lead to a file that is not there yet.
+    let journal = SqliteJournal::open(&link).await.unwrap();
+    let begun = journal.begin(run("t")).await.unwrap();
+    for name in [folder.file(), link.clone()] {
+        let second = SqliteJournal::open(name).await.unwrap_err();
+        assert!(matches!(second, JournalError::Contended { .. }), "{second}");
+    }
+    let end = vec![RunFinished::new("t", "r").into()];
+    journal.finish(&begun.lease, end).await.unwrap();
+    journal.close().await;
+    let journal = SqliteJournal::open(folder.file()).await.unwrap();
+    assert!(journal.recover().await.unwrap().is_empty());
+    assert_eq!(journal.thread(&key("t")).await.unwrap().finished_runs, 1);
+}
+
 /// A file of another program, or of a newer version, is left as it is.
 #[tokio::test]
 async fn a_foreign_file_is_refused() {

@@ -88,7 +88,7 @@ pub use headers::ForwardHeaders;
 pub use jwt::{Jwt, JwtKey, JwtKeyError};
 pub use route::Operation;
 pub use runtime::Runtime;
-pub use service::RuntimeService;
+pub use service::{LONGEST_ID, RuntimeService};
 pub use transcribe::{Audio, Transcriber, TranscriptionError, TranscriptionErrorKind};
 pub use upkeep::{Kept, NotReady, Upkeep};
 

@@ -45,6 +45,10 @@ use crate::{
 #[derive(Clone, Debug)]
 pub struct RuntimeService(pub(crate) Runtime);
 
+/// The most bytes of a thread's id and of a run's id in a run that is kept. Both come back with every
+/// run and in every list of threads, and a path that names a thread is no longer than 64 KiB.
+pub const LONGEST_ID: usize = 1024;
+
 /// How long an answer to a stop waits for the end of the run.
 const STOPPED_WITHIN: Duration = Duration::from_secs(1);
 
@@ -108,14 +112,14 @@ impl RuntimeService {
             (Found::WrongMethod(allow), _) => return answer::wrong_method(allow),
             (Found::Operation(operation), _) => Some(operation),
         };
-        if from_elsewhere(&head) {
+        let transcribes = operation == Some(Operation::Transcribe);
+        if from_elsewhere(&head, transcribes) {
             return foreign();
         }
         let principal = match settings.authorize.authenticate(&head).await {
             Ok(principal) => principal,
             Err(refusal) => return refused(&refusal),
         };
-        let transcribes = operation == Some(Operation::Transcribe);
         let body = if transcribes && settings.transcriber.is_none() {
             // Nothing is done with it.
             Bytes::new()
@@ -262,6 +266,12 @@ impl RuntimeService {
         // A front end's handler for every call it knows nothing of; no tool that a model may call.
         if let Some(tools) = &mut input.tools {
             tools.retain(|tool| tool.name != "*");
+        }
+        let ids = [("/threadId", input.thread_id.as_str()), ("/runId", input.run_id.as_str())];
+        if let Some((member, _)) = ids.into_iter().find(|(_, id)| id.len() > LONGEST_ID) {
+            return Problem::new("Invalid request body")
+                .details(&format!("{member}: longer than {LONGEST_ID} bytes"))
+                .with(StatusCode::BAD_REQUEST);
         }
         let dialect = Dialect::of(&input);
         let place = match self.0.place(None) {
@@ -532,8 +542,9 @@ fn envelope_problem(message: &str, status: StatusCode) -> Answer {
 
 /// Whether a page of another site may have sent this without a browser asking first: it carries an
 /// origin that is not this server's, and a body that any form could send. What is asked for first
-/// has passed the CORS layer.
-fn from_elsewhere(head: &Parts) -> bool {
+/// has passed the CORS layer. Audio comes in a form, which `takes_forms` says; it changes nothing
+/// here.
+fn from_elsewhere(head: &Parts, takes_forms: bool) -> bool {
     if head.method != Method::POST {
         return false;
     }
@@ -541,7 +552,11 @@ fn from_elsewhere(head: &Parts) -> bool {
     let Some(origin) = text(ORIGIN) else { return false };
     let content_type = text(CONTENT_TYPE).unwrap_or_default().to_ascii_lowercase();
     let essence = content_type.split(';').next().unwrap_or_default().trim();
-    let simple = ["", "text/plain", "application/x-www-form-urlencoded"].contains(&essence);
+    let simple = match essence {
+        "" | "text/plain" | "application/x-www-form-urlencoded" => true,
+        "multipart/form-data" => !takes_forms,
+        _ => false,
+    };
     let host = text(http::header::HOST).unwrap_or_default();
     let same = origin.split_once("://").is_some_and(|(_, authority)| authority == host);
     simple && !same

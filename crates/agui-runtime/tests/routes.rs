@@ -123,6 +123,82 @@ async fn envelopes_are_judged_before_what_is_in_them() {
     assert_eq!(ask(&fixture, request).await.status, StatusCode::OK, "14");
 }
 
+/// Ids come back in every list of threads.
+#[tokio::test]
+async fn ids_that_are_kept_have_a_limit() {
+    use agui_runtime::LONGEST_ID;
+    let fixture = fixture();
+    let (longest, longer) = ("i".repeat(LONGEST_ID), "i".repeat(LONGEST_ID + 1));
+    let kept = input(&longest, &longest, &[("m", "Hello")]);
+    let answer = ask(&fixture, request("POST", "/agent/default/run", kept)).await;
+    assert_eq!(answer.status, StatusCode::OK);
+    for (thread, run, names) in [(&*longer, "r", "/threadId: "), ("t", &*longer, "/runId: ")] {
+        let body = input(thread, run, &[("m", "Hello")]);
+        let params = json!({"agentId": "default"});
+        let by_path = request("POST", "/agent/default/run", body.clone());
+        for request in [by_path, envelope("agent/run", params, body)] {
+            let answer = ask(&fixture, request).await;
+            assert_eq!(answer.status, StatusCode::BAD_REQUEST);
+            let details = answer.json()["details"].to_string();
+            assert!(details.contains(names) && details.contains("1024 bytes"), "{details}");
+        }
+    }
+    let listed = ask(&fixture, request("GET", "/threads", Value::Null)).await.json();
+    assert_eq!(listed["threads"].as_array().unwrap().len(), 1);
+    let path = format!("/threads/{longest}");
+    let deleted = ask(&fixture, request("DELETE", &path, Value::Null)).await;
+    assert_eq!(deleted.status, StatusCode::OK);
+}
+
+/// A browser sends what a form could send without asking first, and the CORS layer only keeps the
+/// answer from the page.
+#[tokio::test]
+async fn a_page_of_another_origin_changes_nothing_unasked() {
+    let fixture = fixture();
+    let kept = ask(&fixture, request("POST", "/agent/default/run", input("t", "r", &[]))).await;
+    assert_eq!(kept.status, StatusCode::OK);
+    let posted = |path: &str, origin: &str, content_type: &str| {
+        let mut request = request("POST", path, input("other", "r", &[]));
+        let headers = request.headers_mut();
+        headers.insert("host", "127.0.0.1:4100".parse().unwrap());
+        headers.insert("origin", origin.parse().unwrap());
+        match content_type {
+            "" => drop(headers.remove("content-type")),
+            _ => drop(headers.insert("content-type", content_type.parse().unwrap())),
+        }
+        request
+    };
+    let unasked = [
+        "",
+        "text/plain",
+        "Text/Plain; charset=utf-8",
+        "application/x-www-form-urlencoded",
+        "multipart/form-data",
+        "Multipart/Form-Data; boundary=application/json",
+    ];
+    let paths =
+        ["/agent/default/run", "/agent/default/stop/t", "/threads/clear", "/threads/t/archive", ""];
+    for content_type in unasked {
+        for origin in ["http://evil.example", "null", "http://127.0.0.1:4101"] {
+            for path in paths {
+                let answer = ask(&fixture, posted(path, origin, content_type)).await;
+                let what = format!("{path} from {origin} as {content_type:?}");
+                assert_eq!(answer.status, StatusCode::UNSUPPORTED_MEDIA_TYPE, "{what}");
+            }
+        }
+    }
+    let listed = ask(&fixture, request("GET", "/threads", Value::Null)).await.json();
+    assert_eq!(listed["threads"].as_array().unwrap().len(), 1, "{listed}");
+    assert_eq!(listed["threads"][0]["id"], "t");
+
+    // Audio comes in a form, from a page of another origin as well.
+    let audio = posted("/transcribe", "http://app.example", "multipart/form-data; boundary=b");
+    assert_eq!(ask(&fixture, audio).await.json()["error"], "service_not_configured");
+    // The server's own page may send what it likes.
+    let own = posted("/threads/clear", "http://127.0.0.1:4100", "multipart/form-data");
+    assert_eq!(ask(&fixture, own).await.status, StatusCode::NO_CONTENT);
+}
+
 /// checklist 9
 #[tokio::test]
 async fn a_mount_takes_what_it_is_set_up_for() {

@@ -7,6 +7,7 @@ mod schema;
 mod writer;
 
 use std::fs::{File, OpenOptions, TryLockError};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -71,7 +72,9 @@ pub struct SqliteOptions {
 impl SqliteOptions {
     /// The journal in this file, which is made where it is missing; its folder has to be there.
     /// Beside it SQLite puts files that end in `-wal` and `-shm`, and the journal one that ends in
-    /// `-lock`. On Unix, files that are made are for their owner alone (mode 0600).
+    /// `-lock`. On Unix, files that are made are for their owner alone (mode 0600). A symbolic link is
+    /// the file that it leads to; do not give the file a second name by a hard link, which tells nobody
+    /// that it is the same.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self {
             path: path.into(),
@@ -137,14 +140,13 @@ impl SqliteOptions {
     }
 
     fn prepare(&self, live: Arc<Live>) -> Result<(File, Vec<Connection>, Writer)> {
-        let lock = lock(&self.path)?;
-        // SQLite would make the database for everybody to read.
-        drop(private(&self.path).map_err(|error| JournalError::Storage { source: error.into() })?);
-        let connection = schema::open_writer(&self.path, self.durability, self.max_pages)?;
+        let path = real(&self.path)?;
+        let lock = lock(&path)?;
+        let connection = schema::open_writer(&path, self.durability, self.max_pages)?;
         let mut writer = Writer::new(connection, self.clock.clone(), live);
         writer.end_abandoned()?;
         let readers: std::result::Result<Vec<_>, Failure> =
-            (0..self.readers).map(|_| schema::open_reader(&self.path)).collect();
+            (0..self.readers).map(|_| schema::open_reader(&path)).collect();
         Ok((lock, readers?, writer))
     }
 }
@@ -421,11 +423,26 @@ fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<()> {
     started.map(|_| ()).map_err(|error| JournalError::Storage { source: error.into() })
 }
 
+/// The file's own path, whatever links lead to it: the lock is beside the file itself, and no name
+/// means something else to SQLite. Makes the file where it is missing.
+fn real(path: &Path) -> Result<PathBuf> {
+    let real = path.canonicalize().or_else(|error| {
+        if error.kind() != io::ErrorKind::NotFound {
+            return Err(error);
+        }
+        // SQLite would make it for everybody to read. One that is there is not opened here: closing
+        // it would take SQLite's locks from this process.
+        drop(private(path)?);
+        path.canonicalize()
+    });
+    real.map_err(|error| JournalError::Storage { source: error.into() })
+}
+
 /// Takes the file for this process. The system gives it back when the process ends, however it does.
 fn lock(path: &Path) -> Result<File> {
     let mut beside = path.as_os_str().to_owned();
     beside.push("-lock");
-    let storage = |error: std::io::Error| JournalError::Storage { source: error.into() };
+    let storage = |error: io::Error| JournalError::Storage { source: error.into() };
     let file = private(Path::new(&beside)).map_err(storage)?;
     match file.try_lock() {
         Ok(()) => Ok(file),
@@ -436,7 +453,7 @@ fn lock(path: &Path) -> Result<File> {
 
 /// Opens a file to write it, and makes it where it is missing: for its owner alone, since what people
 /// say is in it. SQLite gives the files beside the database the same mode.
-fn private(path: &Path) -> std::io::Result<File> {
+fn private(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.create(true).truncate(false).write(true);
     #[cfg(unix)]

@@ -52,14 +52,15 @@ pub(crate) fn resolve(method: &Method, path: &str, base: &str) -> Found {
         }
         ["transcribe"] => (Operation::Transcribe, "POST"),
         ["threads"] => (Operation::ListThreads, "GET"),
-        ["threads", "clear"] => (Operation::ClearThreads, "POST"),
-        ["threads", "subscribe"] => (Operation::SubscribeThreads, "POST"),
         ["threads", thread] if method == Method::DELETE => {
             return Found::Operation(Operation::DeleteThread { thread: owned(thread) });
         }
         ["threads", thread] if method == Method::PATCH => {
             return Found::Operation(Operation::UpdateThread { thread: owned(thread) });
         }
+        // Behind those two: a thread may have this name.
+        ["threads", "clear"] => (Operation::ClearThreads, "POST"),
+        ["threads", "subscribe"] => (Operation::SubscribeThreads, "POST"),
         ["threads", _] => return Found::WrongMethod("PATCH, DELETE"),
         ["threads", thread, "archive"] => {
             (Operation::ArchiveThread { thread: owned(thread) }, "POST")
@@ -159,6 +160,14 @@ mod tests {
             let messages = Operation::ThreadMessages { thread: thread.into() };
             let path = format!("/api/copilotkit/threads/{thread}/messages");
             assert_eq!(get(&path), Found::Operation(messages));
+        }
+        for thread in ["clear", "subscribe"] {
+            let path = format!("/threads/{thread}");
+            let delete = Operation::DeleteThread { thread: thread.into() };
+            assert_eq!(resolve(&Method::DELETE, &path, ""), Found::Operation(delete));
+            let update = Operation::UpdateThread { thread: thread.into() };
+            assert_eq!(resolve(&Method::PATCH, &path, ""), Found::Operation(update));
+            assert_eq!(resolve(&Method::GET, &path, ""), Found::WrongMethod("POST"));
         }
         assert_eq!(
             post("/api/copilotkit/threads/clear"),
