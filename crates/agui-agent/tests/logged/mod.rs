@@ -19,7 +19,7 @@ pub(crate) fn logged<Fut: Future>(level: Level, act: Fut) -> String {
         .with_writer(move || writer.clone())
         .finish();
     tracing::subscriber::with_default(subscriber, || {
-        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(act);
     });
     String::from_utf8(log.0.lock().unwrap().clone()).unwrap()
