@@ -13,8 +13,14 @@ pub(crate) type Answer = Response<ResponseBody>;
 pub(crate) fn json<T: Serialize + ?Sized>(status: StatusCode, value: &T) -> Answer {
     // Texts, numbers and protocol types: writing them cannot fail.
     let text = serde_json::to_vec(value).unwrap_or_default();
-    let mut answer = Response::new(ResponseBody::whole(Bytes::from(text)));
+    let mut answer = json_body(ResponseBody::whole(Bytes::from(text)));
     *answer.status_mut() = status;
+    answer
+}
+
+/// A body that is JSON, with status 200.
+pub(crate) fn json_body(body: ResponseBody) -> Answer {
+    let mut answer = Response::new(body);
     answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     answer
 }

@@ -223,9 +223,7 @@ impl RuntimeService {
             (Operation::ThreadMessages { thread }, ..) => {
                 threads::messages(&**journal, &key(thread)).await
             }
-            (Operation::ThreadEvents { thread }, ..) => {
-                threads::events(&**journal, &key(thread)).await
-            }
+            (Operation::ThreadEvents { thread }, ..) => threads::events(journal, key(thread)).await,
             (Operation::ThreadState { thread }, ..) => {
                 threads::state(&**journal, &key(thread)).await
             }

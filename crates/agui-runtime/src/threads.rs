@@ -1,11 +1,18 @@
 //! The threads: listed, read, named, archived, deleted.
 
+use std::sync::Arc;
+
 use agui_journal::{
-    Archived, Cursor, Entry, Journal, JournalError, PageToken, ReadLimit, Tenant, ThreadInfo,
+    Archived, Cursor, Journal, JournalError, Page, PageToken, ReadLimit, Tenant, ThreadInfo,
     ThreadKey, ThreadQuery,
 };
+use agui_server::ResponseBody;
 use agui_types::json::read_string;
 use agui_types::{Json, JsonObject};
+use bytes::Bytes;
+use futures_util::StreamExt;
+use futures_util::future::ready;
+use futures_util::stream::{once, unfold};
 use http::StatusCode;
 use serde::Serialize;
 
@@ -183,30 +190,58 @@ pub(crate) async fn messages(journal: &dyn Journal, thread: &ThreadKey) -> Answe
     }
 }
 
-/// `GET /threads/{id}/events`; of a thread that is not there, none.
-pub(crate) async fn events(journal: &dyn Journal, thread: &ThreadKey) -> Answer {
-    #[derive(Serialize)]
-    struct Events {
-        events: Vec<Json>,
-    }
-    let mut events = Vec::new();
-    let mut from = Cursor::START;
-    loop {
-        match journal.read(thread, from, ReadLimit::default()).await {
-            Ok(page) => {
-                // What a journal hands out is JSON.
-                let texts = page.entries.iter().map(Entry::text);
-                events.extend(texts.filter_map(|text| Json::parse(text).ok()));
-                if page.is_last() {
-                    break;
+/// `GET /threads/{id}/events`; of a thread that is not there, none. Written as it is read, a page of
+/// the log at a time: a thread may be larger than the memory that one answer may take.
+pub(crate) async fn events(journal: &Arc<dyn Journal>, thread: ThreadKey) -> Answer {
+    let begin = match journal.read(&thread, Cursor::START, ReadLimit::default()).await {
+        Ok(page) => Rest::Page(page),
+        Err(JournalError::ThreadNotFound) => Rest::End,
+        Err(error) => return failed(&error),
+    };
+    let journal = Arc::clone(journal);
+    let rest = unfold((begin, true), move |(rest, first)| {
+        let (journal, thread) = (Arc::clone(&journal), thread.clone());
+        async move {
+            let end = (Bytes::from_static(b"]}"), (Rest::Over, first));
+            let page = match rest {
+                Rest::Page(page) => page,
+                Rest::Behind(from) => match journal.read(&thread, from, ReadLimit::default()).await
+                {
+                    Ok(page) => page,
+                    Err(JournalError::ThreadNotFound) => return Some(end),
+                    Err(error) => {
+                        // What was sent stays without its end, and is not taken for the whole.
+                        tracing::error!(%error, "the events of a thread cannot be read on");
+                        return None;
+                    }
+                },
+                Rest::End => return Some(end),
+                Rest::Over => return None,
+            };
+            let mut text = String::new();
+            for entry in &page.entries {
+                if !first || !text.is_empty() {
+                    text.push(',');
                 }
-                from = page.next;
+                text.push_str(entry.text());
             }
-            Err(JournalError::ThreadNotFound) => break,
-            Err(error) => return failed(&error),
+            let first = first && text.is_empty();
+            let rest = if page.is_last() { Rest::End } else { Rest::Behind(page.next) };
+            Some((Bytes::from(text), (rest, first)))
         }
-    }
-    answer::json(StatusCode::OK, &Events { events })
+    });
+    let begin = once(ready(Bytes::from_static(b"{\"events\":[")));
+    answer::json_body(ResponseBody::frames(begin.chain(rest), None))
+}
+
+/// What is still to be written of a thread's events.
+enum Rest {
+    Page(Page),
+    /// What the log has behind this.
+    Behind(Cursor),
+    /// The end of the list.
+    End,
+    Over,
 }
 
 /// `GET /threads/{id}/state`; `null` where there is none, or no object.

@@ -5,11 +5,13 @@ mod common;
 use std::sync::Arc;
 
 use agui_agent::{AgentResult, Run};
+use agui_journal::ReadLimit;
 use agui_stream::Conversation;
 use agui_stream::fold::Applied;
 use agui_types::{Event, FromJson};
 use common::*;
 use http::StatusCode;
+use http_body_util::BodyExt;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
@@ -259,4 +261,36 @@ async fn a_thread_may_be_called_like_a_route() {
             (StatusCode::OK, json!(false))
         );
     }
+}
+
+/// A thread's events are written a page of the log at a time: one frame holds no more than that, and
+/// all of them together are the list.
+#[tokio::test]
+async fn the_events_of_a_long_thread_come_in_parts() {
+    let deltas = 3 * ReadLimit::default().events;
+    let mut events = vec![
+        json!({"type": "RUN_STARTED", "threadId": "$thread", "runId": "$run"}),
+        json!({"type": "TEXT_MESSAGE_START", "messageId": "m", "role": "assistant"}),
+    ];
+    events.extend((0..deltas).map(
+        |at| json!({"type": "TEXT_MESSAGE_CONTENT", "messageId": "m", "delta": at.to_string()}),
+    ));
+    events.push(json!({"type": "TEXT_MESSAGE_END", "messageId": "m"}));
+    events.push(json!({"type": "RUN_FINISHED", "threadId": "$thread", "runId": "$run"}));
+    let sent = events.len();
+    let fixture = fixture_of_one(Scripted::new(json!(events)));
+    run(&fixture, "default", input("t", "r", &[])).await;
+
+    let mut response = open(&fixture, request("GET", "/threads/t/events", Value::Null)).await;
+    assert_eq!(response.headers()["content-type"], "application/json");
+    let (mut text, mut frames) = (String::new(), 0);
+    while let Some(frame) = response.body_mut().frame().await {
+        let frame = frame.unwrap().into_data().unwrap();
+        assert!(frame.len() <= 2 * ReadLimit::default().bytes, "{}", frame.len());
+        text.push_str(std::str::from_utf8(&frame).unwrap());
+        frames += 1;
+    }
+    let listed: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(listed["events"].as_array().unwrap().len(), sent);
+    assert!(frames > 4, "{frames}");
 }
