@@ -10,6 +10,7 @@
 import { createServer } from "node:http";
 import { randomUUID } from "node:crypto";
 import { EventEncoder } from "@ag-ui/encoder";
+import { listening } from "../lib/listening.mjs";
 
 /**
  * Starts one on a loopback port of the system's choice. `inputs` holds what it was asked, oldest
@@ -38,19 +39,13 @@ export async function startHeldAgent() {
     }
     response.end();
   });
-  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
   return {
-    url: `http://127.0.0.1:${server.address().port}`,
+    ...(await listening(server)),
     inputs,
     release() {
       for (const resume of held) resume();
       held.clear();
     },
-    stop: () =>
-      new Promise((resolve) => {
-        server.close(resolve);
-        server.closeAllConnections();
-      }),
   };
 }
 

@@ -2,6 +2,7 @@
 // first word of the last user message names, and keeps what it was sent.
 
 import { createServer } from "node:http";
+import { listening } from "../../lib/listening.mjs";
 
 const HOLD_LIMIT_MS = 20_000;
 
@@ -140,16 +141,13 @@ export async function startAgent() {
     });
   }
 
-  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { url, stop } = await listening(server);
   return {
-    url: `http://127.0.0.1:${server.address().port}/agent`,
+    url: `${url}/agent`,
     /** What the agent was last sent on a thread. */
     seen: (threadId) => seen.get(threadId),
     release: (threadId) => held.get(threadId)?.(),
-    async stop() {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
-    },
+    stop,
   };
 }
 

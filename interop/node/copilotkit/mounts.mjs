@@ -4,6 +4,7 @@
 import { createServer } from "node:http";
 import { createRequire } from "node:module";
 import { Observable } from "rxjs";
+import { listening } from "../../lib/listening.mjs";
 
 // Nothing is reported to anybody.
 process.env.COPILOTKIT_TELEMETRY_DISABLED = "1";
@@ -104,15 +105,11 @@ export async function startRuntime() {
     const mounted = listeners.find(([base]) => request.url.startsWith(base));
     mounted ? mounted[1](request, response) : response.writeHead(404).end();
   });
-  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const origin = `http://127.0.0.1:${server.address().port}`;
+  const { url: origin, stop } = await listening(server);
   return {
     rest: `${origin}/rest`,
     single: `${origin}/single`,
     requests,
-    async stop() {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
-    },
+    stop,
   };
 }

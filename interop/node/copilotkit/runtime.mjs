@@ -11,6 +11,7 @@ import { createServer } from "node:http";
 import { fileURLToPath } from "node:url";
 import { CopilotRuntime, InMemoryAgentRunner } from "copilotkit-runtime-1.69/v2";
 import { createCopilotNodeListener } from "copilotkit-runtime-1.69/v2/node";
+import { listening } from "../../lib/listening.mjs";
 
 const BASE = "/api/copilotkit";
 const [agentUrl] = process.argv.slice(2);
@@ -35,8 +36,7 @@ function runtime(more = {}) {
 
 async function serve(options) {
   const server = createServer(createCopilotNodeListener({ basePath: BASE, ...options }));
-  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
-  return `http://127.0.0.1:${server.address().port}`;
+  return (await listening(server)).url;
 }
 
 const ear = {
