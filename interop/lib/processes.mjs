@@ -57,11 +57,14 @@ function startPython(script) {
 }
 
 /**
- * Starts a server and waits until a line of its output holds its address.
+ * Starts a server and waits until `find` reads its address, or several, out of its output: that is
+ * its `url`.
  *
- * @returns {Promise<{url: string, output: () => string, stop: () => Promise<void>}>}
+ * @template T
+ * @param {(output: string) => T | null | undefined} find nothing as long as they are not there
+ * @returns {Promise<{url: T, output: () => string, stop: () => Promise<void>}>}
  */
-async function startServer(command, args) {
+export async function startServer(command, args, find = addressIn) {
   const child = spawn(command, args, { stdio: ["ignore", "pipe", "pipe"] });
   const exited = new Promise((resolve) => child.once("exit", resolve));
   let output = "";
@@ -74,10 +77,10 @@ async function startServer(command, args) {
     const timer = setTimeout(() => fail("announced no address in time"), START_LIMIT_MS);
     const read = (text) => {
       output += text;
-      const address = /http:\/\/127\.0\.0\.1:\d+(?=\D)/.exec(output);
+      const address = find(output);
       if (address) {
         clearTimeout(timer);
-        resolve(address[0]);
+        resolve(address);
       }
     };
     child.stdout.setEncoding("utf8").on("data", read);
@@ -96,6 +99,10 @@ async function startServer(command, args) {
       clearTimeout(timer);
     },
   };
+}
+
+function addressIn(output) {
+  return /http:\/\/127\.0\.0\.1:\d+(?=\D)/.exec(output)?.[0];
 }
 
 /**
