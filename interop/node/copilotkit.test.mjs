@@ -6,7 +6,7 @@ import { randomUUID } from "node:crypto";
 import { after, before, describe, test } from "node:test";
 
 import { aguiBinary, startAgui } from "../lib/processes.mjs";
-import { FrontEnd, frontEnds, until, within } from "./front-end.mjs";
+import { FrontEnd, frontEnds, lastText, until, within } from "./front-end.mjs";
 import { startHeldAgent } from "./held-agent.mjs";
 
 // Without the binary the whole file fails here, with one message.
@@ -31,7 +31,16 @@ for (const frontEnd of frontEnds) {
     return { page, agent: await page.reload(agent.agentId, agent.threadId) };
   };
 
-  const lastText = (agent) => agent.messages.at(-1)?.content ?? "";
+  const isHeld = (text) => text === "one, ";
+
+  /** A page in which an agent's run has said its first piece, and is held there. */
+  const holding = async () => {
+    const page = await open();
+    const agent = page.agent("held");
+    const running = page.say(agent, "hold on");
+    await until(agent, isHeld);
+    return { page, agent, running };
+  };
 
   describe(frontEnd.name, () => {
     test("a run streams, and a page that is loaded again shows the thread", async () => {
@@ -61,10 +70,7 @@ for (const frontEnd of frontEnds) {
     });
 
     test("a piece is shown before the next one is made", async () => {
-      const page = await open();
-      const agent = page.agent("held");
-      const running = page.say(agent, "hold on");
-      await until(agent, (text) => text === "one, ", () => lastText(agent));
+      const { page, agent, running } = await holding();
       assert.equal(agent.isRunning, true);
       held.release();
       await running;
@@ -73,15 +79,12 @@ for (const frontEnd of frontEnds) {
     });
 
     test("a page that is loaded during a run shows what was, and then the rest", async () => {
-      const page = await open();
-      const agent = page.agent("held");
-      const running = page.say(agent, "hold on");
-      await until(agent, (text) => text === "one, ", () => lastText(agent));
+      const { page, agent, running } = await holding();
 
       const second = await open();
       const twin = second.agent("held", agent.threadId);
       const connected = second.core.connectAgent({ agent: twin });
-      await until(twin, (text) => text === "one, ", () => lastText(twin));
+      await until(twin, isHeld);
       held.release();
       await within("the end", Promise.all([running, connected]));
       assert.equal(lastText(twin), "one, two");
@@ -101,10 +104,7 @@ for (const frontEnd of frontEnds) {
     });
 
     test("a stop ends the run at once, and the next message works", async () => {
-      const page = await open();
-      const agent = page.agent("held");
-      const running = page.say(agent, "hold on");
-      await until(agent, (text) => text === "one, ", () => lastText(agent));
+      const { page, agent, running } = await holding();
       page.core.stopAgent({ agent });
       // Nobody releases the agent: the end is the runtime's own.
       await within("the stop", running, STOP_LIMIT_MS);
@@ -119,10 +119,7 @@ for (const frontEnd of frontEnds) {
     });
 
     test("a busy thread is refused for all to see, and goes on", async () => {
-      const page = await open();
-      const agent = page.agent("held");
-      const running = page.say(agent, "hold on");
-      await until(agent, (text) => text === "one, ", () => lastText(agent));
+      const { agent, running } = await holding();
 
       const second = await open();
       const twin = second.agent("held", agent.threadId);
@@ -285,10 +282,7 @@ for (const frontEnd of frontEnds) {
     });
 
     test("pages that come and go do no harm", async () => {
-      const page = await open();
-      const agent = page.agent("held");
-      const running = page.say(agent, "hold on");
-      await until(agent, (text) => text === "one, ", () => lastText(agent));
+      const { page, agent, running } = await holding();
 
       // As a page does that is loaded over and over: connects that end before their answer, and those
       // that end as soon as there is one.
@@ -298,7 +292,7 @@ for (const frontEnd of frontEnds) {
         const abort = new AbortController();
         twin.abortController = abort;
         const connected = other.core.connectAgent({ agent: twin });
-        if (index % 2) await until(twin, (text) => text !== "", () => lastText(twin));
+        if (index % 2) await until(twin, (text) => text !== "");
         abort.abort();
         await twin.detachActiveRun();
         await connected;

@@ -67,18 +67,21 @@ export class FrontEnd {
   }
 }
 
-/** Waits until what `read` returns is what is `wanted`, each time the agent has something new. */
-export async function until(agent, wanted, read) {
+/** The text of the last message; empty where there is none. */
+export const lastText = (agent) => agent.messages.at(-1)?.content ?? "";
+
+/** Waits until the last text is what is `wanted`, looking each time the agent has something new. */
+export async function until(agent, wanted) {
   let subscription;
   const reached = new Promise((resolve) => {
     const look = () => {
-      if (wanted(read())) resolve(read());
+      if (wanted(lastText(agent))) resolve();
     };
     subscription = agent.subscribe({ onMessagesChanged: look, onRunFinalized: look });
     look();
   });
   try {
-    return await within("what is waited for", reached);
+    await within("what is waited for", reached);
   } finally {
     subscription.unsubscribe();
   }
