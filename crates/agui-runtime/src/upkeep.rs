@@ -6,7 +6,7 @@ use agui_journal::{JournalError, Retention, Tenant, ThreadKey};
 use agui_types::{RunId, ThreadId};
 use tokio::time::timeout;
 
-use crate::Runtime;
+use crate::{LONGEST_ID, Runtime};
 
 /// What is kept of the past; see [`Runtime::upkeep`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,9 +72,11 @@ impl Runtime {
         if self.0.closing.is_cancelled() {
             return Err(NotReady::ShuttingDown);
         }
-        // Goes through the one who writes, and finds nothing: no thread has an empty id.
-        let nobody = ThreadKey::new(Tenant::default(), ThreadId::from(""));
-        let nothing = RunId::from("");
+        // Goes through the one who writes, and finds nothing: an empty id is an id, but none is as long
+        // as this.
+        let longer = "-".repeat(LONGEST_ID + 1);
+        let nobody = ThreadKey::new(Tenant::default(), ThreadId::from(longer.as_str()));
+        let nothing = RunId::from(longer.as_str());
         let asked = self.journal().request_stop(&nobody, Some(&nothing));
         match timeout(Self::READY_WITHIN, asked).await {
             Ok(Ok(_) | Err(JournalError::ThreadNotFound)) => Ok(()),
