@@ -119,16 +119,12 @@ struct Counted {
 impl Agent for Counted {
     fn run(&self, input: RunAgentInput, context: RunContext) -> EventStream {
         // Between the permission and this another run may have begun.
-        let shared = &self.runtime.0;
-        let slot = Arc::clone(&shared.run_slots).try_acquire_owned().ok();
-        let most = shared.settings.most_runs_per_tenant;
-        let places = slot.zip(shared.tenant_runs.take(&self.tenant, most));
-        let Some(places) = places else {
+        let Ok(place) = self.runtime.run_place(&self.tenant) else {
             let error = RunError::new(TOO_MANY).code(codes::TOO_MANY_RUNS);
             return Box::pin(iter([Ok(Reading::from(Event::from(error)))]));
         };
         Box::pin(self.agent.run(input, context).map(move |item| {
-            let _ = &places;
+            let _ = &place;
             item
         }))
     }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Counts what each key has, and refuses more than its share. Cheap to clone: all clones are one.
+/// Counts what each key has, and refuses more than its share.
 #[derive(Debug)]
 pub(crate) struct Quota<K>(Arc<Mutex<HashMap<K, usize>>>);
 

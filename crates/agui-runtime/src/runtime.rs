@@ -35,7 +35,7 @@ pub(crate) struct Shared {
     going: Going,
     unended: Unended,
     pub(crate) run_slots: Arc<Semaphore>,
-    pub(crate) tenant_runs: Quota<Tenant>,
+    tenant_runs: Quota<Tenant>,
     viewer_slots: Arc<Semaphore>,
     thread_viewers: Quota<ThreadKey>,
 }
@@ -44,6 +44,12 @@ pub(crate) struct Shared {
 pub(crate) struct Place {
     _of_all: OwnedSemaphorePermit,
     _of_thread: Option<Share<ThreadKey>>,
+}
+
+/// A place among the runs that go on.
+pub(crate) struct RunPlace {
+    _of_all: OwnedSemaphorePermit,
+    _of_tenant: Share<Tenant>,
 }
 
 /// There is no place: too many have one.
@@ -141,11 +147,8 @@ impl Runtime {
     ) -> Result<Begun, NotBegun> {
         let shared = &self.0;
         let settings = &shared.settings;
-        let slot = Arc::clone(&shared.run_slots).try_acquire_owned();
-        let slot = slot.map_err(|_| NotBegun::Full(TooMany::OfAll))?;
         let tenant = Tenant::new(&*principal.tenant);
-        let share = shared.tenant_runs.take(&tenant, settings.most_runs_per_tenant);
-        let share = share.ok_or(NotBegun::Full(TooMany::OfOne))?;
+        let place = self.run_place(&tenant).map_err(NotBegun::Full)?;
         let mut new =
             NewRun::new(tenant, agent_id, input.clone()).lease(settings.lease).busy(settings.busy);
         new.owner = principal.name.clone();
@@ -173,8 +176,8 @@ impl Runtime {
         let span = tracing::error_span!("run", agent = agent_id, thread, run);
         let running = async move {
             job.run().await;
-            // Who waits for its end finds its places free.
-            drop((slot, share, present));
+            // Who waits for its end finds its place free.
+            drop((place, present));
         };
         shared.runs.spawn(running.instrument(span));
         Ok(begun)
@@ -188,6 +191,16 @@ impl Runtime {
     /// Waits until the runs that go on on a thread in this process are gone.
     pub(crate) async fn gone(&self, thread: &ThreadKey) {
         self.0.going.on(thread).gone().await;
+    }
+
+    /// A place for one more run of a tenant.
+    pub(crate) fn run_place(&self, tenant: &Tenant) -> Result<RunPlace, TooMany> {
+        let shared = &self.0;
+        let of_all = Arc::clone(&shared.run_slots).try_acquire_owned();
+        let of_all = of_all.map_err(|_| TooMany::OfAll)?;
+        let most = shared.settings.most_runs_per_tenant;
+        let of_tenant = shared.tenant_runs.take(tenant, most).ok_or(TooMany::OfOne)?;
+        Ok(RunPlace { _of_all: of_all, _of_tenant: of_tenant })
     }
 
     /// A place for one more viewer, of a thread where it comes to watch one.
