@@ -1,6 +1,7 @@
 //! The end of a run that did not end by itself.
 
-use agui_types::event::{RunError, RunFinished, RunStarted, ToolCallEnd, ToolCallResult, ToolRole};
+use agui_journal::Lease;
+use agui_types::event::{RunError, RunFinished, ToolCallEnd, ToolCallResult, ToolRole};
 use agui_types::{CancelledOutcome, Event, MessageContent, SubagentRunId, ToolCallId};
 use indexmap::IndexMap;
 use serde::Serialize;
@@ -25,38 +26,48 @@ struct Call {
     open: bool,
 }
 
-impl Unanswered {
-    /// Whether an event is one to take note of.
-    pub(crate) fn concerns(event: &Event) -> bool {
-        matches!(
-            event,
-            Event::ToolCallStart(_)
-                | Event::ToolCallEnd(_)
-                | Event::ToolCallResult(_)
-                | Event::SubagentFinished(_)
-                | Event::SubagentError(_)
-        )
-    }
+/// What an event says of a run's tool calls.
+#[derive(Debug)]
+pub(crate) enum Note {
+    Begun(ToolCallId, Option<SubagentRunId>),
+    Ended(ToolCallId),
+    Answered(ToolCallId),
+    /// Nobody answers for a subagent that is gone.
+    Gone(SubagentRunId),
+}
 
-    /// Takes note of an event.
-    pub(crate) fn see(&mut self, event: &Event) {
-        match event {
+impl Note {
+    /// Nothing, where it says nothing of them.
+    pub(crate) fn of(event: &Event) -> Option<Self> {
+        Some(match event {
             Event::ToolCallStart(start) => {
-                let call = Call { owner: start.subagent_run_id.clone(), open: true };
-                self.0.insert(start.tool_call_id.clone(), call);
+                Self::Begun(start.tool_call_id.clone(), start.subagent_run_id.clone())
             }
-            Event::ToolCallEnd(end) => {
-                if let Some(call) = self.0.get_mut(&end.tool_call_id) {
+            Event::ToolCallEnd(end) => Self::Ended(end.tool_call_id.clone()),
+            Event::ToolCallResult(result) => Self::Answered(result.tool_call_id.clone()),
+            Event::SubagentFinished(gone) => Self::Gone(gone.subagent_run_id.clone()),
+            Event::SubagentError(gone) => Self::Gone(gone.subagent_run_id.clone()),
+            _ => return None,
+        })
+    }
+}
+
+impl Unanswered {
+    /// Takes note of what an event says.
+    pub(crate) fn see(&mut self, note: Note) {
+        match note {
+            Note::Begun(call, owner) => {
+                self.0.insert(call, Call { owner, open: true });
+            }
+            Note::Ended(call) => {
+                if let Some(call) = self.0.get_mut(&call) {
                     call.open = false;
                 }
             }
-            Event::ToolCallResult(result) => {
-                self.0.shift_remove(&result.tool_call_id);
+            Note::Answered(call) => {
+                self.0.shift_remove(&call);
             }
-            // Nobody answers for a subagent that is gone.
-            Event::SubagentFinished(gone) => self.drop_of(&gone.subagent_run_id),
-            Event::SubagentError(gone) => self.drop_of(&gone.subagent_run_id),
-            _ => {}
+            Note::Gone(subagent) => self.0.retain(|_, call| call.owner.as_ref() != Some(&subagent)),
         }
     }
 
@@ -73,18 +84,14 @@ impl Unanswered {
         }
         out
     }
-
-    fn drop_of(&mut self, subagent: &SubagentRunId) {
-        self.0.retain(|_, call| call.owner.as_ref() != Some(subagent));
-    }
 }
 
 /// What ends the run on its agent's behalf: results that say why there are none, and the one terminal
 /// event (P-11, P-13). The log begins a run that was not begun, and closes whatever else is open.
-pub(crate) fn end(unanswered: &Unanswered, run: &RunStarted, why: &Why) -> Vec<Event> {
+pub(crate) fn end(unanswered: &Unanswered, lease: &Lease, why: &Why) -> Vec<Event> {
     let mut out = unanswered.answer(why);
     out.push(match why {
-        Why::Stopped => RunFinished::new(run.thread_id.clone(), run.run_id.clone())
+        Why::Stopped => RunFinished::new(lease.thread().thread.clone(), lease.run().clone())
             .outcome(CancelledOutcome::new())
             .into(),
         Why::Failed { code, message } => RunError::new(message.clone()).code(*code).into(),

@@ -19,7 +19,7 @@ use agui_agent::{Agent, CancellationToken, Delivered, Delivery, DeliveryError, R
 use agui_journal::{Batch, Journal, JournalError, Lease, Stop};
 use agui_server::{WarningLog, detail, sentence};
 use agui_stream::Pipeline;
-use agui_types::event::{RunError, RunStarted};
+use agui_types::event::RunError;
 use agui_types::{Event, RunAgentInput};
 use bytes::Bytes;
 use futures_util::{FutureExt, StreamExt};
@@ -27,7 +27,7 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::codes;
 use crate::debug::DebugFeed;
-use ending::{Unanswered, Why};
+use ending::{Note, Unanswered, Why};
 use going::Earlier;
 use requested::{Requested, Taken};
 use unended::Unended;
@@ -97,7 +97,6 @@ impl Job {
         let mut record = Record {
             unanswered: Unanswered::default(),
             runs: Requested::new(input.run_id.clone()),
-            started: RunStarted::new(input.thread_id.clone(), input.run_id.clone()),
             left: limits,
             limits,
             journal: Arc::clone(&journal),
@@ -158,11 +157,10 @@ impl Job {
                 }
                 batch = next_batch(&mut stream, &mut warnings), if !waiting => {
                     renew_at = Instant::now() + lease_for / 3;
-                    match record.take(batch, stopping).await {
-                        Ok(Course::On) => held_until = None,
-                        Ok(Course::Held) => held_until = Some(Instant::now() + NEXT_RUN),
-                        Err(outcome) => break outcome,
+                    if let Err(outcome) = record.take(batch, stopping).await {
+                        break outcome;
                     }
+                    held_until = record.runs.is_held().then(|| Instant::now() + NEXT_RUN);
                 }
             }
         };
@@ -189,19 +187,10 @@ enum Outcome {
     LeaseLost,
 }
 
-/// How a run stands that has not ended.
-enum Course {
-    On,
-    /// It has ended unless another run follows.
-    Held,
-}
-
 /// What has been written of a run.
 struct Record {
     unanswered: Unanswered,
     runs: Requested,
-    /// Names the thread and the run.
-    started: RunStarted,
     limits: RunLimits,
     /// What the agent may still send.
     left: RunLimits,
@@ -257,15 +246,13 @@ async fn next_batch(stream: &mut Delivery, log: &mut WarningLog) -> Given {
 
 impl Record {
     /// Writes what an agent gave, but for what ends the run.
-    async fn take(&mut self, given: Given, stopping: bool) -> Result<Course, Outcome> {
+    async fn take(&mut self, given: Given, stopping: bool) -> Result<(), Outcome> {
         let Given { events, end } = given;
         let mut ready = Ready::default();
-        let mut going = Course::On;
         for event in events {
             match self.runs.take(event) {
                 Taken::Event(event) => self.put(event, &mut ready).await?,
                 Taken::Next(events) => {
-                    going = Course::On;
                     for event in events {
                         self.put(event, &mut ready).await?;
                     }
@@ -275,7 +262,7 @@ impl Record {
                     self.put(event, &mut ready).await?;
                     return Err(Outcome::Last(ready));
                 }
-                Taken::Held => going = Course::Held,
+                Taken::Held => {}
                 Taken::Over(event) => {
                     tracing::warn!("the agent sent something behind the end of its run (P-3)");
                     ready.push(event);
@@ -294,7 +281,7 @@ impl Record {
                 Err(Outcome::End(Why::Stopped))
             }
             Some(why) => Err(Outcome::End(why)),
-            None => Ok(going),
+            None => Ok(()),
         }
     }
 
@@ -337,7 +324,7 @@ impl Record {
             Some(held) if why != Why::Stopped || matches!(held, Event::RunFinished(_)) => {
                 vec![held]
             }
-            _ => ending::end(&self.unanswered, &self.started, &why),
+            _ => ending::end(&self.unanswered, &self.lease, &why),
         };
         let least = events.last().cloned();
         match self.last(Ready::of(events)).await {
@@ -389,7 +376,7 @@ impl Record {
         }
         let shown = self.shown(&batch);
         let written = self.journal.append_batch(&self.lease, batch).await;
-        self.saw(&written, &calls, &shown);
+        self.saw(&written, calls, &shown);
         match written {
             Ok(_) => Ok(()),
             Err(JournalError::LeaseLost { .. }) => Err(Outcome::LeaseLost),
@@ -405,7 +392,7 @@ impl Record {
         let Ready { batch, calls } = ready;
         let shown = self.shown(&batch);
         let written = self.journal.finish_batch(&self.lease, batch).await;
-        self.saw(&written, &calls, &shown);
+        self.saw(&written, calls, &shown);
         match written {
             Ok(_) => Ok(()),
             Err(JournalError::LeaseLost { .. }) => {
@@ -420,7 +407,7 @@ impl Record {
     fn saw(
         &mut self,
         written: &Result<u64, JournalError>,
-        calls: &[(usize, Event)],
+        calls: Vec<(usize, Note)>,
         shown: &[Bytes],
     ) {
         let taken = match written {
@@ -428,8 +415,8 @@ impl Record {
             Err(JournalError::Rule { accepted, .. }) => *accepted,
             Err(_) => 0,
         };
-        for (_, event) in calls.iter().filter(|(at, _)| *at < taken) {
-            self.unanswered.see(event);
+        for (_, note) in calls.into_iter().filter(|(at, _)| *at < taken) {
+            self.unanswered.see(note);
         }
         self.debug.show(&self.agent, &self.lease, &shown[..shown.len().min(taken)]);
     }
@@ -444,8 +431,8 @@ impl Record {
 #[derive(Default)]
 struct Ready {
     batch: Batch,
-    /// Those that [`Unanswered`] has to see once they are written, by their place in the batch.
-    calls: Vec<(usize, Event)>,
+    /// What [`Unanswered`] has to see once it is written, by the place in the batch.
+    calls: Vec<(usize, Note)>,
 }
 
 impl Ready {
@@ -459,8 +446,8 @@ impl Ready {
 
     /// Adds an event, and gives how many bytes of JSON text it is.
     fn push(&mut self, event: Event) -> u64 {
-        if Unanswered::concerns(&event) {
-            self.calls.push((self.batch.len(), event.clone()));
+        if let Some(note) = Note::of(&event) {
+            self.calls.push((self.batch.len(), note));
         }
         self.batch.push(event)
     }

@@ -56,7 +56,7 @@ impl Requested {
 
     /// Takes the next event.
     pub(crate) fn take(&mut self, event: Event) -> Taken {
-        if let Phase::Held(_) = &self.phase
+        if self.is_held()
             && !matches!(event, Event::RunStarted(_))
             && let Some(held) = self.held()
         {
@@ -86,6 +86,11 @@ impl Requested {
             }
         }
         taken
+    }
+
+    /// Whether the run has ended unless another run follows.
+    pub(crate) fn is_held(&self) -> bool {
+        matches!(self.phase, Phase::Held(_))
     }
 
     /// The terminal event of a run that nothing has followed.
