@@ -222,9 +222,6 @@ impl ActiveRun {
     /// Ends the run on behalf of whoever ran it: what is open is closed.
     pub fn end(&mut self, why: Abandoned, fold: &mut Fold, out: &mut Vec<Encoded>) -> Ending {
         self.start(fold, out);
-        for event in fold.verifier.closing_events() {
-            push_sound(&event, fold, out);
-        }
         let (event, ending): (Event, _) = match why {
             Abandoned::LeaseLapsed => {
                 let message =
@@ -236,7 +233,8 @@ impl ActiveRun {
                 (finished.outcome(CancelledOutcome::new()).into(), Ending::Cancelled)
             }
         };
-        push_sound(&event, fold, out);
+        // What is open is closed before it, and an end keeps every rule.
+        let _ = self.take(Batch::new(vec![event]), fold, out);
         ending
     }
 
