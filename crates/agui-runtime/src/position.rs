@@ -1,5 +1,7 @@
 //! Where a viewer is in the log of a thread, as it names the place.
 
+use std::io::Write;
+
 use agui_journal::{Cursor, ThreadKey};
 use agui_types::JsonObject;
 use agui_types::json::read_string;
@@ -32,10 +34,9 @@ impl Places {
             hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
         }
         let hash = (hash >> 32) ^ (hash & 0xffff_ffff);
-        let mut mark = *b"-00000000";
-        for (at, digit) in mark[1..].iter_mut().enumerate() {
-            *digit = b"0123456789abcdef"[(hash >> (28 - 4 * at)) as usize & 15];
-        }
+        let mut mark = [0; 9];
+        // A dash and eight digits: it fits.
+        let _ = write!(&mut mark[..], "-{hash:08x}");
         Self { mark }
     }
 
