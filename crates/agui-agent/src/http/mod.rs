@@ -21,7 +21,7 @@ use crate::{Agent, AgentError, EventStream, RetryPolicy, RunContext};
 use headers::Provider;
 
 pub(crate) use body::Whose;
-pub(crate) use request::{Content, Request};
+pub(crate) use request::{Content, Request, forwarded};
 
 pub use builder::{BuildError, HttpAgentBuilder};
 pub use headers::HeaderRequest;

@@ -40,14 +40,13 @@ impl Request {
         about: HeaderRequest,
         context: &RunContext,
     ) -> Self {
-        let forwarded = context.extensions.get::<AgentHeaders>();
         Self {
             method: Method::POST,
             url,
             content: Content::Json,
             body: body.into(),
             for_events: true,
-            forwarded: forwarded.map(|headers| headers.0.clone()).unwrap_or_default(),
+            forwarded: forwarded(context),
             position: None,
             about,
         }
@@ -78,6 +77,12 @@ impl Request {
         }
         headers
     }
+}
+
+/// The headers that go with this run, where middleware says so.
+pub(crate) fn forwarded(context: &RunContext) -> HeaderMap {
+    let headers = context.extensions.get::<AgentHeaders>();
+    headers.map(|headers| headers.0.clone()).unwrap_or_default()
 }
 
 impl Content {

@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use super::operation::{Operation, Streamed, quoted};
 use super::{RuntimeClient, RuntimeError};
-use crate::http::{HeaderRequest, Request, Whose};
+use crate::http::{HeaderRequest, Request, Whose, forwarded};
 use crate::{Agent, AgentError, BoxFuture, EventStream, RunContext};
 
 /// One agent of a runtime, to be [run](Agent::run) like any other, and
@@ -62,7 +62,7 @@ impl RuntimeAgent {
 
     fn stream(&self, what: Streamed, input: &RunAgentInput, context: RunContext) -> EventStream {
         let (client, agent) = (self.client.clone(), Arc::clone(&self.id));
-        let about = HeaderRequest::new(input);
+        let (about, forwarded) = (HeaderRequest::new(input), forwarded(&context));
         let mut input = input.to_json();
         let position = context.position.get().filter(|_| what == Streamed::Connect);
         if let Some(position) = &position {
@@ -70,8 +70,6 @@ impl RuntimeAgent {
             input.pop();
             input.push_str(&format!(",\"lastSeenEventId\":{}}}", quoted(position)));
         }
-        let events = Request::for_events(self.client.base.clone(), String::new(), about, &context)
-            .behind(position.as_deref());
         let response = async move {
             if what == Streamed::Suggest && !client.info().await?.suggestions {
                 let (what, message) = ("suggestions", String::new());
@@ -79,7 +77,7 @@ impl RuntimeAgent {
             }
             let operation = Operation::Agent { agent: &agent, what, input };
             let request = operation.request(client.via().await?, &client.base)?;
-            let request = Request { url: request.url, body: request.body, ..events };
+            let request = Request { forwarded, about, ..request }.behind(position.as_deref());
             let response = client.http.clone().send(request).await;
             response.map_err(|error| AgentError::from(RuntimeError::of(error, what.name())))
         };
