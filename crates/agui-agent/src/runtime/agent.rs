@@ -71,9 +71,8 @@ impl RuntimeAgent {
             input.push_str(&format!(",\"lastSeenEventId\":{}}}", quoted(position)));
         }
         let response = async move {
-            if what == Streamed::Suggest && !client.info().await?.suggestions {
-                let (what, message) = ("suggestions", String::new());
-                return Err(RuntimeError::NotOffered { what, message }.into());
+            if what == Streamed::Suggest {
+                client.offered(|it| it.suggestions, "suggestions").await?;
             }
             let operation = Operation::Agent { agent: &agent, what, input };
             let request = operation.request(client.via().await?, &client.base)?;

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::operation::{Operation, quoted};
-use super::{RuntimeClient, RuntimeError, ThreadEndpoints};
+use super::{RuntimeClient, RuntimeError, RuntimeInfo};
 
 /// Which threads to list. A new one lists what the runtime lists by itself.
 ///
@@ -135,7 +135,7 @@ pub struct ToolCallRow {
 impl RuntimeClient {
     /// Lists threads.
     pub async fn threads(&self, list: &ListThreads) -> Result<ThreadPage, RuntimeError> {
-        self.offered(|it| it.list, LIST).await?;
+        self.offered(|it| it.threads.list, LIST).await?;
         let query = list.query.clone();
         let path = vec!["threads"];
         let list = Operation::Threads { method: Method::GET, path, query, body: None };
@@ -207,7 +207,7 @@ impl RuntimeClient {
 
     /// Deletes all threads, for good.
     pub async fn clear_threads(&self) -> Result<(), RuntimeError> {
-        self.offered(|it| it.list, LIST).await?;
+        self.offered(|it| it.threads.list, LIST).await?;
         let path = vec!["threads", "clear"];
         let clear =
             Operation::Threads { method: Method::POST, path, query: Vec::new(), body: None };
@@ -219,7 +219,7 @@ impl RuntimeClient {
         thread: &str,
         what: &'static str,
     ) -> Result<T, RuntimeError> {
-        self.offered(|it| it.inspect, INSPECT).await?;
+        self.offered(|it| it.threads.inspect, INSPECT).await?;
         let path = vec!["threads", thread, what];
         let read = Operation::Threads { method: Method::GET, path, query: Vec::new(), body: None };
         self.answer(&read, INSPECT).await
@@ -231,18 +231,19 @@ impl RuntimeClient {
         path: Vec<&str>,
         body: String,
     ) -> Result<(), RuntimeError> {
-        self.offered(|it| it.mutations, MUTATIONS).await?;
+        self.offered(|it| it.threads.mutations, MUTATIONS).await?;
         let change = Operation::Threads { method, path, query: Vec::new(), body: Some(body) };
         // Only the status says something.
         self.text(&change, MUTATIONS).await.map(drop)
     }
 
-    async fn offered(
+    /// Fails where the runtime does not say that it does this.
+    pub(super) async fn offered(
         &self,
-        offers: impl FnOnce(&ThreadEndpoints) -> bool,
+        offers: fn(&RuntimeInfo) -> bool,
         what: &'static str,
     ) -> Result<(), RuntimeError> {
-        if offers(&self.info().await?.threads) {
+        if offers(&*self.info().await?) {
             return Ok(());
         }
         Err(RuntimeError::NotOffered { what, message: String::new() })

@@ -48,10 +48,7 @@ impl RuntimeClient {
     /// Fails with [`RuntimeError::NotOffered`] where the runtime says that it does not, and with
     /// [`RuntimeError::Transcription`] where it could not.
     pub async fn transcribe(&self, audio: &Audio) -> Result<Transcription, RuntimeError> {
-        if !self.info().await?.transcription {
-            let message = String::new();
-            return Err(RuntimeError::NotOffered { what: "transcription", message });
-        }
+        self.offered(|it| it.transcription, "transcription").await?;
         let request = Operation::Transcribe(audio).request(self.via().await?, &self.base)?;
         let answer = self.ask(request, Self::MOST_ANSWER, RuntimeError::of_transcription).await?;
         serde_json::from_str(&answer)
