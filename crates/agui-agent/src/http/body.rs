@@ -17,6 +17,9 @@ use tokio_util::sync::WaitForCancellationFutureOwned;
 use super::OnWarning;
 use crate::{AgentError, Position, RunContext};
 
+/// How much of a header's value is shown, in characters.
+const MOST_SHOWN: usize = 120;
+
 type Sending = Pin<Box<dyn Future<Output = Result<Response, AgentError>> + Send>>;
 type Body = Pin<Box<dyn Stream<Item = reqwest::Result<Bytes>> + Send>>;
 
@@ -223,7 +226,7 @@ fn text_of(headers: &HeaderMap, name: &HeaderName) -> Option<String> {
 pub(super) fn compressed(headers: &HeaderMap) -> Option<String> {
     let encoding = text_of(headers, &CONTENT_ENCODING)?;
     let plain = encoding.trim().is_empty() || encoding.trim().eq_ignore_ascii_case("identity");
-    (!plain).then(|| shortened(&encoding))
+    (!plain).then(|| shortened(&encoding, MOST_SHOWN))
 }
 
 /// The media type of an answer that is not an event stream, whatever its case and parameters.
@@ -232,13 +235,12 @@ fn unexpected(content_type: Option<String>) -> Option<String> {
         return Some("of no media type".into());
     };
     let expected = [WireForm::Sse, WireForm::Proto].iter().any(|form| form.is_named_by(&text));
-    (!expected).then(|| shortened(&text))
+    (!expected).then(|| shortened(&text, MOST_SHOWN))
 }
 
-/// The beginning of a text, for a message.
-fn shortened(text: &str) -> String {
-    const MOST: usize = 120;
-    match text.char_indices().nth(MOST) {
+/// The beginning of a text, for a message: at most so many characters.
+pub(crate) fn shortened(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.into(),
     }

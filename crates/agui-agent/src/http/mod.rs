@@ -20,7 +20,7 @@ use crate::retry::is_refused_for_now;
 use crate::{Agent, AgentError, EventStream, RetryPolicy, RunContext};
 use headers::Provider;
 
-pub(crate) use body::Whose;
+pub(crate) use body::{Whose, shortened};
 pub(crate) use request::{Content, Request, forwarded};
 
 pub use builder::{BuildError, HttpAgentBuilder};

@@ -4,10 +4,11 @@ use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
 
-use agui_types::json::read_string;
 use agui_types::{JsonError, JsonObject};
 
+use super::info::{flag, string};
 use crate::AgentError;
+use crate::http::shortened;
 
 /// A runtime did not do what it was asked. Its own words are in the messages.
 #[derive(Debug, thiserror::Error)]
@@ -180,9 +181,8 @@ fn in_full(error: &RuntimeError) -> String {
     const MOST: usize = 200;
     if let RuntimeError::Request(AgentError::Status { status, body }) = error {
         let message = Words::of(body).map_or_else(|| body.trim().into(), |words| words.message());
-        let shown: String = message.chars().take(MOST).collect();
-        let more = if shown.len() < message.len() { "…" } else { "" };
-        return format!("HTTP {status}: {shown}{more}").trim_end_matches(": ").into();
+        let shown = shortened(&message, MOST);
+        return format!("HTTP {status}: {shown}").trim_end_matches(": ").into();
     }
     let mut text = error.to_string();
     let mut source = error.source();
@@ -204,14 +204,16 @@ struct Words {
 impl Words {
     fn of(body: &str) -> Option<Self> {
         let body = JsonObject::parse(body).ok()?;
-        let text = |name| read_string(body.get(name)?).map(|text| text.into_owned());
-        let (error, message) = (text("error"), text("message"));
+        let (error, message) = (string(&body, "error"), string(&body, "message"));
         if error.is_none() && message.is_none() {
             return None;
         }
-        let retryable = body.get("retryable").and_then(|text| text.parse().ok());
-        let error = error.unwrap_or_default();
-        Some(Self { error, message, details: text("details"), retryable })
+        Some(Self {
+            error: error.unwrap_or_default(),
+            message,
+            details: string(&body, "details"),
+            retryable: flag(&body, "retryable"),
+        })
     }
 
     /// The words for a person.

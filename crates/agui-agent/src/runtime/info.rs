@@ -121,11 +121,11 @@ fn object(of: &JsonObject, name: &str) -> Option<JsonObject> {
     JsonObject::parse(of.get(name)?).ok()
 }
 
-fn string(of: &JsonObject, name: &str) -> Option<String> {
+pub(super) fn string(of: &JsonObject, name: &str) -> Option<String> {
     read_string(of.get(name)?).map(|text| text.into_owned())
 }
 
-fn flag(of: &JsonObject, name: &str) -> Option<bool> {
+pub(super) fn flag(of: &JsonObject, name: &str) -> Option<bool> {
     of.get(name)?.parse().ok()
 }
 
