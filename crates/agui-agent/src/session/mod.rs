@@ -57,7 +57,7 @@ mod update;
 use std::fmt;
 use std::sync::Arc;
 
-use agui_stream::fold::{Applied, Change, Conversation, Messages};
+use agui_stream::fold::{Applied, Conversation, Messages};
 use agui_stream::observe::{Observed, ObserverHandle};
 use agui_stream::patch::PatchLimits;
 use agui_stream::{Observer, Observers, PeerVersion};
@@ -355,15 +355,9 @@ impl Session {
         let id = MessageId::from(new_id());
         let mut message = ToolMessage::new(&id, content, call);
         message.error = error;
-        self.conversation.push_result(message, &mut self.applied);
-        let created = self.applied.changes.iter().find_map(|change| match change {
-            Change::MessageCreated { position, .. } => Some(*position),
-            _ => None,
-        });
-        if let Some(position) = created {
-            let observed = self.observers.added(position, &self.conversation);
-            self.report(observed);
-        }
+        let position = self.conversation.push_result(message, &mut self.applied);
+        let observed = self.observers.added(position, &self.conversation);
+        self.report(observed);
         Some(id)
     }
 

@@ -175,12 +175,15 @@ impl Conversation {
     /// Adds the application's answer to a call right behind the message that holds it and the answers
     /// that are there already, as a `TOOL_CALL_RESULT` would (section 11); at the end where no message
     /// holds the call. `applied` is emptied first, then filled with what changed.
-    pub fn push_result(&mut self, message: ToolMessage, applied: &mut Applied) {
+    ///
+    /// Returns the position of the answer among the messages.
+    pub fn push_result(&mut self, message: ToolMessage, applied: &mut Applied) -> usize {
         applied.clear();
         let (id, call) = (message.id.clone(), message.tool_call_id.clone());
         let position = self.insert_result(message);
         self.pending_answered(&call);
         applied.change(Change::MessageCreated { message: id, position });
+        position
     }
 
     /// Replaces the history.
