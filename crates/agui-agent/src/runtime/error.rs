@@ -99,12 +99,7 @@ impl RuntimeError {
 
     /// The refusal that an error of HTTP is; `what` was asked for.
     pub(super) fn of(error: AgentError, what: &'static str) -> Self {
-        let AgentError::Status { status, body } = &error else {
-            return match error {
-                AgentError::Runtime(error) => *error,
-                error => Self::Request(error),
-            };
-        };
+        let AgentError::Status { status, body } = &error else { return Self::Request(error) };
         let Some(words) = Words::of(body) else { return Self::Request(error) };
         let message = words.message();
         match (status, &*words.error) {
