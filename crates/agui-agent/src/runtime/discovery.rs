@@ -2,10 +2,11 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use agui_types::Json;
 use tokio::sync::{Mutex as Turn, watch};
 
 use super::info::Via;
-use super::{DiscoveryError, RuntimeInfo};
+use super::{DiscoveryError, RuntimeError, RuntimeInfo};
 
 /// How a runtime is reached, as far as that is known. Before anything was asked, a client is
 /// disconnected.
@@ -45,6 +46,14 @@ struct Known {
 pub(super) struct Found {
     pub(super) via: Via,
     pub(super) info: Arc<RuntimeInfo>,
+}
+
+impl Found {
+    /// Fails where what the runtime said is no information.
+    pub(super) fn read(said: &Json, via: Via) -> Result<Self, RuntimeError> {
+        let info = Arc::new(RuntimeInfo::read(said.as_str(), via)?);
+        Ok(Self { via, info })
+    }
 }
 
 impl Discovery {

@@ -239,28 +239,23 @@ impl RuntimeClient {
             rest: rest.map(Box::new),
             single: single.map(Box::new),
         };
-        let by_rest = match self.transport {
-            Transport::Single => None,
-            _ => match self.say(Via::Rest).await {
+        let mut by_rest = None;
+        if self.transport != Transport::Single {
+            match self.say(Via::Rest).await {
                 // JSON of whatever kind says that there are paths.
                 Ok(said) => {
-                    let read = RuntimeInfo::read(said.as_str(), Via::Rest);
-                    return match read {
-                        Ok(info) => Ok(Found { via: Via::Rest, info: Arc::new(info) }),
-                        Err(error) => Err(failed(Some(error), None)),
-                    };
+                    let found = Found::read(&said, Via::Rest);
+                    return found.map_err(|error| failed(Some(error), None));
                 }
                 Err(error) if self.transport == Transport::Rest => {
                     return Err(failed(Some(error), None));
                 }
-                Err(error) => Some(error),
-            },
-        };
-        let said = self.say(Via::Single).await;
-        match said.and_then(|said| RuntimeInfo::read(said.as_str(), Via::Single)) {
-            Ok(info) => Ok(Found { via: Via::Single, info: Arc::new(info) }),
-            Err(error) => Err(failed(by_rest, Some(error))),
+                Err(error) => by_rest = Some(error),
+            }
         }
+        let said = self.say(Via::Single).await;
+        let found = said.and_then(|said| Found::read(&said, Via::Single));
+        found.map_err(|error| failed(by_rest, Some(error)))
     }
 
     /// The runtime's information as it comes, which is JSON.
