@@ -1,6 +1,5 @@
 //! Who may ask, and which agent answers.
 
-use std::fmt::Display;
 use std::future::Future;
 use std::sync::Arc;
 
@@ -79,8 +78,7 @@ impl Access {
     /// Whether this may be.
     pub(crate) async fn permit(&self, head: &Arc<Parts>, asked: Asked<'_>) -> Result<(), Refusal> {
         let Some(permit) = &self.permit else { return Ok(()) };
-        let answer = caught(async { permit(Arc::clone(head), asked).await }).await;
-        answer.unwrap_or_else(|panic| Err(panicked(&panic, "permit a request")))
+        answered(async { permit(Arc::clone(head), asked).await }, "permit a request").await
     }
 
     pub(crate) fn guard<F, Fut, P>(&mut self, authorize: F)
@@ -103,29 +101,32 @@ impl Access {
     pub(crate) async fn admit(&self, head: Parts) -> Result<(Arc<Parts>, Arc<dyn Agent>), Refusal> {
         let mut head = Arc::new(head);
         if let Some(gate) = &self.gate {
-            let known = asked(gate, &head, "authorize a request").await?;
+            let known = async { gate(Arc::clone(&head)).await };
+            let known = answered(known, "authorize a request").await?;
             let mut parts = Arc::unwrap_or_clone(head);
             parts.extensions.extend(known);
             head = Arc::new(parts);
         }
         let agent = match &self.agent {
             Choice::Always(agent) => Arc::clone(agent),
-            Choice::Each(choose) => asked(choose, &head, "choose an agent").await?,
+            Choice::Each(choose) => {
+                answered(async { choose(Arc::clone(&head)).await }, "choose an agent").await?
+            }
         };
         Ok((head, agent))
     }
 }
 
 /// What a hook says; one that panics refuses.
-async fn asked<T>(hook: &Hook<T>, head: &Arc<Parts>, what: impl Display) -> Result<T, Refusal> {
-    let answer = caught(async { hook(Arc::clone(head)).await }).await;
-    answer.unwrap_or_else(|panic| Err(panicked(&panic, what)))
-}
-
-fn panicked(panic: &str, what: impl Display) -> Refusal {
-    tracing::error!(panic, "a panic while it was to {what}");
-    let message = "the server failed before a run began";
-    Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, codes::INTERNAL_ERROR, message)
+async fn answered<T>(
+    answer: impl Future<Output = Result<T, Refusal>>,
+    what: &str,
+) -> Result<T, Refusal> {
+    caught(answer).await.unwrap_or_else(|panic| {
+        tracing::error!(panic, "a panic while it was to {what}");
+        let message = "the server failed before a run began";
+        Err(Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, codes::INTERNAL_ERROR, message))
+    })
 }
 
 /// A hook for [`AgentService::authorize`](crate::AgentService::authorize) that lets in whoever knows
