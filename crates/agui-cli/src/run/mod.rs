@@ -67,9 +67,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
         // What refuses a run for such a reason has not begun one.
         if agent.runtime().is_none()
             && matches!(ended.refused, Some(400 | 404 | 405))
-            && let Some(found) = agent.as_runtime(Agents::DEFAULT).await
+            && agent.is_runtime().await
         {
-            agent = found;
             ended = ask(args, &agent, &mut asked, &mut conversation, &stop, &mut notes).await;
         }
         notes.end(ended, &conversation, || how_to_resume(args, &agent, &conversation)).await

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use agui_agent::runtime::{RuntimeAgent, RuntimeClient, Transport};
 use agui_agent::{Agent, BuildError, EventStream, HttpAgent, HttpAgentBuilder, RunContext};
+use agui_runtime::Agents;
 use agui_stream::Warning;
 use agui_types::RunAgentInput;
 use agui_wire::Warning as FrameWarning;
@@ -46,13 +47,15 @@ impl Remote {
         self
     }
 
-    /// The URL as that of a runtime, where it says of itself that it is one. It is read, and nothing
-    /// is sent to it.
-    pub(super) async fn as_runtime(&self, name: &str) -> Option<Self> {
+    /// Whether the URL says of itself that it is that of a runtime, whose default agent this then is.
+    /// It is read, and nothing is sent to it.
+    pub(super) async fn is_runtime(&mut self) -> bool {
         let client = RuntimeClient::over(self.agent.clone()).with_transport(Transport::Rest);
-        client.clone().with_answer_timeout(PROBE).info().await.ok()?;
-        let (agent, warnings) = (self.agent.clone(), Arc::clone(&self.warnings));
-        Some(Self { agent, runtime: Some(client.agent(name)), warnings })
+        let is = client.clone().with_answer_timeout(PROBE).info().await.is_ok();
+        if is {
+            self.runtime = Some(client.agent(Agents::DEFAULT));
+        }
+        is
     }
 
     /// The agent as that of a runtime.
