@@ -51,19 +51,21 @@ pub(crate) fn serve(args: &ServeArgs, log: &LogArgs) -> Result<ExitCode, Failure
             .map_err(|error| Failure::new("the listening address is unknown").because(error))?;
         let shutdown = CancellationToken::new();
         let mut signals = Signals::new().map_err(Failure::no_signals)?;
-        let limits = config.limits.server;
-        let upkeep = config.upkeep.clone();
-        let announced = Announced::new(address, &config);
-        let (agents, base_path) = (config.agents.clone(), config.base_path.clone());
-        let (hosts, origins) = (config.hosts.clone(), config.origins.clone());
-        let runtime = runtime(config, log.journal())?;
+        let runtime = runtime(&config, log.journal())?;
         tokio::spawn(runtime.clone().recover());
-        tokio::spawn(runtime.clone().upkeep(upkeep));
+        tokio::spawn(runtime.clone().upkeep(config.upkeep.clone()));
         let ended = tokio::spawn(end_with(runtime.clone(), shutdown.clone()));
-        let app = routes::router(routes::Routes { agents, runtime, base_path, hosts, origins });
-        announced.tell();
+        let app = routes::router(routes::Routes {
+            agents: config.agents.clone(),
+            runtime,
+            base_path: config.base_path.clone(),
+            hosts: config.hosts.clone(),
+            origins: config.origins.clone(),
+        });
+        announce(address, &config);
 
-        let server = Server::new(listener).limits(limits).shutdown_with(shutdown.clone());
+        let server = Server::new(listener).limits(config.limits.server);
+        let server = server.shutdown_with(shutdown.clone());
         tokio::select! {
             cut_off = server.serve(app) => {
                 if cut_off > 0 {
@@ -89,7 +91,7 @@ fn print(effective: &Effective) -> Result<ExitCode, Failure> {
 }
 
 /// The runtime, with everything that is served.
-fn runtime(config: Config, log: Arc<dyn Journal>) -> Result<Runtime, Failure> {
+fn runtime(config: &Config, log: Arc<dyn Journal>) -> Result<Runtime, Failure> {
     let mut hosted = Agents::new();
     let default = config.agents.iter().find(|agent| agent.id == config.default_agent);
     let named = config.agents.iter().map(|agent| (agent.id.as_str(), agent));
@@ -114,9 +116,9 @@ fn runtime(config: Config, log: Arc<dyn Journal>) -> Result<Runtime, Failure> {
         .most_run_events(config.limits.run_events)
         .most_run_bytes(config.limits.run_bytes)
         .busy(config.busy);
-    Ok(match config.access {
+    Ok(match &config.access {
         Access::SingleUser => builder.authorize(SingleUser),
-        Access::Known(known) => builder.authorize(known),
+        Access::Known(known) => builder.authorize(known.clone()),
         // Nobody is known: everybody chats, and nobody sees what others said.
         Access::Anonymous => builder,
     }
@@ -174,40 +176,32 @@ async fn listen(address: SocketAddr) -> Result<TcpListener, Failure> {
     })
 }
 
-/// What is said once the server listens.
-struct Announced(String);
-
-impl Announced {
-    fn new(address: SocketAddr, config: &Config) -> Self {
-        // An address that stands for all of them is no place a browser can go to.
-        let local = match address.ip() {
-            IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
-            IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
-            ip => ip,
-        };
-        let url = format!("http://{}", SocketAddr::new(local, address.port()));
-        let names = || config.agents.iter().map(|agent| &agent.id);
-        let agents: String =
-            names().map(|name| format!("\x20 agent  {url}/agents/{name}\n")).collect();
-        let docs = names().find(|name| *name == agents::DEMO);
-        let docs = docs.map(|demo| format!("\x20 docs   agui run {url}/agents/{demo} help\n"));
-        let who = match config.access {
-            Access::SingleUser => "whoever reaches this address may do everything",
-            Access::Known(_) => "whoever the configuration knows, each within their tenant",
-            Access::Anonymous => "anybody may chat, nobody may list or delete: nobody is known",
-        };
-        Self(format!(
-            "listening on http://{address}\n\
-             \x20 page   {url}/\n\
-             {agents}{docs}\
-             \x20 access {who}\n\
-             \x20 CopilotKit runtimeUrl {url}{base}\n",
-            docs = docs.unwrap_or_default(),
-            base = config.base_path,
-        ))
-    }
-
-    fn tell(&self) {
-        let _ = io::stderr().write_all(self.0.as_bytes());
-    }
+/// Says where the server listens, and what is there.
+fn announce(address: SocketAddr, config: &Config) {
+    // An address that stands for all of them is no place a browser can go to.
+    let local = match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        ip => ip,
+    };
+    let url = format!("http://{}", SocketAddr::new(local, address.port()));
+    let names = || config.agents.iter().map(|agent| &agent.id);
+    let agents: String = names().map(|name| format!("\x20 agent  {url}/agents/{name}\n")).collect();
+    let docs = names().find(|name| *name == agents::DEMO);
+    let docs = docs.map(|demo| format!("\x20 docs   agui run {url}/agents/{demo} help\n"));
+    let who = match config.access {
+        Access::SingleUser => "whoever reaches this address may do everything",
+        Access::Known(_) => "whoever the configuration knows, each within their tenant",
+        Access::Anonymous => "anybody may chat, nobody may list or delete: nobody is known",
+    };
+    let text = format!(
+        "listening on http://{address}\n\
+         \x20 page   {url}/\n\
+         {agents}{docs}\
+         \x20 access {who}\n\
+         \x20 CopilotKit runtimeUrl {url}{base}\n",
+        docs = docs.unwrap_or_default(),
+        base = config.base_path,
+    );
+    let _ = io::stderr().write_all(text.as_bytes());
 }
