@@ -90,12 +90,11 @@ impl<'r> Section<'r> {
 
     /// The values of a table whose keys anybody may choose.
     pub(super) fn named<T: Setting>(&mut self, key: &'static str) -> Vec<(At<String>, At<T>)> {
-        self.keys.push(key);
-        let mut section = self.inner(key);
+        let mut section = self.section(key);
         let mut values = Vec::new();
         for Entry { name, origin, node } in std::mem::take(&mut section.table.entries) {
             if let Some(value) = section.read::<T>(&name, node) {
-                section.note_named(&name, value.value.show(), value.origin.clone());
+                section.note(&name, Some(value.value.show()), value.origin.clone());
                 values.push((At { value: name, origin }, value));
             }
         }
@@ -104,8 +103,7 @@ impl<'r> Section<'r> {
 
     /// The tables of a table whose keys anybody may choose.
     pub(super) fn sections(&mut self, key: &'static str) -> Vec<(At<String>, Section<'r>)> {
-        self.keys.push(key);
-        let mut section = self.inner(key);
+        let mut section = self.section(key);
         let mut sections = Vec::new();
         for Entry { name, origin, node } in std::mem::take(&mut section.table.entries) {
             let inner = section.as_section(&name, Some(node));
@@ -117,7 +115,8 @@ impl<'r> Section<'r> {
     /// The table of a key; an empty one where there is none.
     pub(super) fn section(&mut self, key: &'static str) -> Section<'r> {
         self.keys.push(key);
-        self.inner(key)
+        let node = self.table.take(key).map(|entry| entry.node);
+        self.as_section(key, node)
     }
 
     /// Whether the table holds anything that was not asked for yet.
@@ -158,6 +157,7 @@ impl<'r> Section<'r> {
     }
 
     fn find<T: Setting>(&mut self, key: &'static str) -> Option<At<T>> {
+        self.keys.push(key);
         let entry = self.table.take(key)?;
         self.read(key, entry.node)
     }
@@ -170,11 +170,6 @@ impl<'r> Section<'r> {
                 None
             }
         }
-    }
-
-    fn inner(&mut self, key: &str) -> Section<'r> {
-        let node = self.table.take(key).map(|entry| entry.node);
-        self.as_section(key, node)
     }
 
     fn as_section(&self, key: &str, node: Option<Node>) -> Section<'r> {
@@ -192,15 +187,9 @@ impl<'r> Section<'r> {
         Section { reader: self.reader, path, table, keys: Vec::new() }
     }
 
-    fn note(&mut self, key: &'static str, shown: Option<String>, origin: Origin) {
-        self.keys.push(key);
+    fn note(&self, key: &str, shown: Option<String>, origin: Origin) {
         let section = self.path.clone();
         self.reader.asked.borrow_mut().push(Asked { section, key: key.into(), shown, origin });
-    }
-
-    fn note_named(&self, key: &str, shown: String, origin: Origin) {
-        let (section, key) = (self.path.clone(), key.to_owned());
-        self.reader.asked.borrow_mut().push(Asked { section, key, shown: Some(shown), origin });
     }
 }
 
