@@ -295,14 +295,21 @@ fn seconds(text: &str) -> Result<Duration, String> {
 fn named_url(text: &str) -> Result<(String, String), String> {
     const EXAMPLE: &str = "expected a name and a URL, such as weather=http://127.0.0.1:8000/agent";
     let (name, url) = text.split_once('=').ok_or(EXAMPLE)?;
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-    if name.is_empty() || name.len() > 64 || !name.chars().all(plain) || name.starts_with('.') {
+    if !is_agent_name(name) {
         return Err(format!("a name has up to 64 letters, digits, -, _ and .; {EXAMPLE}"));
     }
     if matches!(name, "demo" | Agents::DEFAULT) {
         return Err(format!("{name} is taken: the first agent given here is the default one"));
     }
     Ok((name.into(), url.into()))
+}
+
+/// Whether an agent may be called this: a name is a part of a path, of a variable of the
+/// environment, and of a URL that people type.
+pub(crate) fn is_agent_name(name: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let whole = !name.is_empty() && name.len() <= 64 && name.chars().all(plain);
+    whole && !name.starts_with('.')
 }
 
 #[cfg(test)]

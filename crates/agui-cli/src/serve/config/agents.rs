@@ -9,6 +9,7 @@ use agui_runtime::{Agents, ForwardHeaders};
 use super::reader::{At, Section};
 use super::setting::{Bound, Expanded, Positive, Secret};
 use super::tree::Origin;
+use crate::args::is_agent_name;
 use crate::demo;
 use crate::serve::agents::{DEMO, Served};
 
@@ -51,7 +52,8 @@ pub(super) fn read(
 ) -> Vec<Served> {
     let mut agents = Vec::new();
     for (name, mut section) in sections {
-        if let Err(what) = check_name(&name.value) {
+        if !is_agent_name(&name.value) {
+            let what = "a name has up to 64 letters, digits, -, _ and ., and no . at its beginning";
             section.problem_at(name.origin, "", what, "give it another name");
         }
         let description = section.optional::<String>("description");
@@ -78,16 +80,6 @@ pub(super) fn read(
         });
     }
     agents
-}
-
-/// A name is a part of a path, of a variable of the environment, and of a URL that people type.
-fn check_name(name: &str) -> Result<(), String> {
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-    let whole = !name.is_empty() && name.len() <= 64 && name.chars().all(plain);
-    if whole && !name.starts_with('.') {
-        return Ok(());
-    }
-    Err("a name has up to 64 letters, digits, -, _ and ., and no . at its beginning".into())
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "it is one of the kinds, of which others fail")]
