@@ -1,7 +1,5 @@
 //! The table `auth`: who is known, and how.
 
-use std::fmt;
-
 use agui_runtime::{BearerTokens, Principal};
 
 use super::reader::{At, Section};
@@ -27,12 +25,6 @@ impl Known {
             return true;
         }
         self.tokens > 0
-    }
-}
-
-impl fmt::Debug for Known {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Known({} tokens)", self.tokens)
     }
 }
 

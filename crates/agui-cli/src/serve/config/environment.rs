@@ -26,9 +26,9 @@ pub(super) const PLAIN: [&str; 12] = [
 ///
 /// Names are in capitals; `__` stands for the dot between keys and `_` for a dash. An empty variable
 /// is none.
-pub(super) fn layer(variables: impl IntoIterator<Item = (String, String)>) -> Table {
+pub(super) fn layer(variables: &[(String, String)]) -> Table {
     let mut layer = Table::new(Origin::Default);
-    let mut variables: Vec<_> = variables.into_iter().collect();
+    let mut variables: Vec<_> = variables.iter().collect();
     variables.sort();
     for (variable, value) in variables {
         let Some(name) = variable.strip_prefix(PREFIX) else { continue };
@@ -39,7 +39,7 @@ pub(super) fn layer(variables: impl IntoIterator<Item = (String, String)>) -> Ta
             continue;
         }
         let origin = Origin::Variable(variable.clone());
-        layer.put(&keys, Node { origin, value: Value::Text(value) });
+        layer.put(&keys, Node { origin, value: Value::Text(value.clone()) });
     }
     layer
 }
@@ -57,7 +57,7 @@ mod tests {
             ("AGUI_CORPUS", "c"),
             ("PATH", "d"),
         ];
-        let mut layer = layer(variables.map(|(name, value)| (name.into(), value.into())));
+        let mut layer = layer(&variables.map(|(name, value)| (name.into(), value.into())));
         let listen = layer.take("listen").unwrap().node;
         assert_eq!(listen.origin, Origin::Variable("AGUI_LISTEN".into()));
         let mut node = layer.take("agents").unwrap().node;

@@ -99,7 +99,7 @@ impl Config {
                     return Err(failure.hint("name one that is there with --config"));
                 }
             },
-            Err(problem) => return Err(told(vec![problem])),
+            Err(problem) => return Err(problem.tell()),
         };
         Self::of_layers(table, args, log, variables)
     }
@@ -110,7 +110,7 @@ impl Config {
         log: &LogArgs,
         variables: &[(String, String)],
     ) -> Result<(Self, Effective), Failure> {
-        table.overlay(environment::layer(variables.to_owned()));
+        table.overlay(environment::layer(variables));
         let has_agents = table.entries.iter().any(|entry| match &entry.node.value {
             Value::Table(agents) => entry.name == "agents" && !agents.entries.is_empty(),
             _ => entry.name == "agents",
@@ -138,10 +138,6 @@ impl Config {
             (None, None) => Err(Failure::usage("the configuration is not complete")),
         }
     }
-}
-
-fn told(problems: Vec<Problem>) -> Failure {
-    Problem::failure(problems).unwrap_or_else(|| Failure::usage("the configuration is wrong"))
 }
 
 fn said(origin: Origin, text: &str) -> Node {
@@ -199,9 +195,7 @@ fn overlay_log(table: &mut Table, log: &LogArgs, variables: &[(String, String)])
     ] {
         let said_by = |value: &String| variables.contains(&(variable.to_owned(), value.clone()));
         if let Some(value) = value.as_ref().filter(|value| !said_by(value)) {
-            let mut flags = Table::new(Origin::Default);
-            flags.put(&[key], said(Origin::Flag(flag), value));
-            table.overlay(flags);
+            table.put(&[key], said(Origin::Flag(flag), value));
         }
     }
 }

@@ -35,7 +35,8 @@ impl Problem {
         Some(first.beside(failures.collect()))
     }
 
-    fn tell(self) -> Failure {
+    /// One of them as such a command.
+    pub(super) fn tell(self) -> Failure {
         let Self { at, key, what, fix } = self;
         let key = if key.is_empty() { key } else { format!("{key}: ") };
         Failure::usage(format!("{at}: {key}{what}")).hint(fix)

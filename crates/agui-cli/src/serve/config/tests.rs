@@ -16,7 +16,7 @@ fn load_as(
     args: &ServeArgs,
     variables: &[(String, String)],
 ) -> Result<(Config, Effective), Failure> {
-    let table = file::parse(text, &"agui.toml".into()).map_err(|problem| told(vec![problem]))?;
+    let table = file::parse(text, &"agui.toml".into()).map_err(Problem::tell)?;
     Config::of_layers(table, args, &LogArgs::default(), variables)
 }
 
