@@ -26,7 +26,7 @@ use agui_stream::{Conversation, Ending};
 use agui_types::json::Value as Tree;
 use agui_types::{Event, FromJson, Message, ResumeEntry, ToJson};
 use compare::{differences, lacking};
-use corpus::{Verdicts, find};
+use corpus::Verdicts;
 use serde_json::{Value, json};
 use support::read_request;
 use tokio::io::AsyncWriteExt;
@@ -39,15 +39,10 @@ const AT_LEAST: [(&str, usize); 5] =
 
 #[tokio::test]
 async fn cases() {
-    let Some(folder) = find("../cases") else { return };
+    let Some(cases) = corpus::cases() else { return };
     let mut verdicts = Verdicts::new("cases-session");
     let mut counts = BTreeMap::new();
-    let mut folders: Vec<_> =
-        std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-    folders.sort();
-    for folder in folders {
-        let Ok(text) = std::fs::read_to_string(folder.join("case.json")) else { continue };
-        let case: Value = serde_json::from_str(&text).unwrap();
+    for (name, case) in cases {
         let kind = case["kind"].as_str().unwrap().to_owned();
         let input = &case["input"];
         let found = match (&*kind, input["op"].as_str()) {
@@ -61,7 +56,6 @@ async fn cases() {
             }
             (kind, op) => vec![format!("nobody knows what {kind} {op:?} is")],
         };
-        let name = folder.file_name().unwrap().to_string_lossy().into_owned();
         verdicts.note(&name, &found);
         *counts.entry(kind).or_insert(0) += 1;
     }

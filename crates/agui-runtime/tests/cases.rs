@@ -10,14 +10,13 @@ mod corpus;
 #[path = "../../agui-agent/tests/logged/mod.rs"]
 mod logged;
 
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use agui_agent::HttpAgent;
 use agui_runtime::{ForwardHeaders, Transport};
 use axum::routing::post;
 use common::*;
-use corpus::{Verdicts, find};
+use corpus::Verdicts;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use logged::logged;
 use serde_json::Value;
@@ -26,15 +25,10 @@ use tracing::Level;
 
 #[test]
 fn cases() {
-    let Some(folder) = find("../cases") else { return };
+    let Some(cases) = corpus::cases() else { return };
     let mut verdicts = Verdicts::new("cases-runtime");
-    let mut folders: Vec<PathBuf> =
-        std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-    folders.sort();
     let mut judged = 0;
-    for folder in folders {
-        let Ok(text) = std::fs::read_to_string(folder.join("case.json")) else { continue };
-        let case: Value = serde_json::from_str(&text).unwrap();
+    for (name, case) in cases {
         if case["kind"] != "http" {
             continue;
         }
@@ -54,7 +48,7 @@ fn cases() {
         if wants_warning && !log.contains("envelope") {
             found.push(format!("no warning is logged: {log}"));
         }
-        verdicts.note(&folder.file_name().unwrap().to_string_lossy(), &found);
+        verdicts.note(&name, &found);
         judged += 1;
     }
     verdicts.settle();

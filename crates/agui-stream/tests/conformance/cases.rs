@@ -5,19 +5,15 @@ use serde_json::{Value, json};
 
 use crate::client::{Consumed, all_written, consume, conversation, state, written};
 use crate::compare::{differences, lacking};
-use crate::corpus::{Verdicts, find};
+use crate::corpus::{self, Verdicts};
 
 #[test]
 fn cases() {
-    let Some(folder) = find("../cases") else { return };
+    let Some(cases) = corpus::cases() else { return };
     let mut verdicts = Verdicts::new("cases");
     let mut count = 0;
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let folder = entry.unwrap().path();
-        let Ok(text) = std::fs::read_to_string(folder.join("case.json")) else { continue };
-        let case: Value = serde_json::from_str(&text).unwrap();
+    for (name, case) in cases {
         if case["kind"] == "events" && case["input"].get("op").is_none() {
-            let name = folder.file_name().unwrap().to_string_lossy().into_owned();
             verdicts.note(&name, &run(&case));
             count += 1;
         }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::client::{all_written, consume, conversation, read, state};
 use crate::compare::differences;
-use crate::corpus::{Verdicts, find, vectors};
+use crate::corpus::{self, Verdicts, vectors};
 
 /// Lines without a quirk: what comes out, exactly. The others: it verifies, and reduces as is
 /// preferred.
@@ -37,12 +37,9 @@ fn lines() {
 
 #[test]
 fn cases() {
-    let Some(folder) = find("../cases") else { return };
+    let Some(cases) = corpus::cases() else { return };
     let mut count = 0;
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let text = std::fs::read_to_string(entry.unwrap().path().join("case.json"));
-        let Ok(text) = text else { continue };
-        let case: Value = serde_json::from_str(&text).unwrap();
+    for (_, case) in cases {
         if case["input"]["op"] == "compact" {
             agrees(&case);
             count += 1;

@@ -16,6 +16,20 @@ pub(crate) fn vectors(name: &str) -> Option<Vec<Vector>> {
     Some(lines.collect())
 }
 
+/// The cases from public reports with their names, in the order of these. `None`, visibly, where there
+/// are none.
+pub(crate) fn cases() -> Option<Vec<(String, Value)>> {
+    let mut cases = Vec::new();
+    for entry in fs::read_dir(find("../cases")?).unwrap() {
+        let entry = entry.unwrap();
+        let Ok(text) = fs::read_to_string(entry.path().join("case.json")) else { continue };
+        let name = entry.file_name().to_string_lossy().into_owned();
+        cases.push((name, serde_json::from_str(&text).unwrap()));
+    }
+    cases.sort_by(|(a, _): &(String, Value), (b, _)| a.cmp(b));
+    Some(cases)
+}
+
 /// One line of a file of vectors.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Vector {
