@@ -24,10 +24,9 @@ use agui_stream::{Conversation, Ending};
 use agui_types::event::TextMessageContent;
 use agui_types::message::{AssistantMessage, FunctionCall, UserMessage};
 use agui_types::{Event, EventReader, Message, RunAgentInput, ToJson, ToolCall};
-use compare::differences;
-use corpus::{Vector, Verdicts, vectors};
+use corpus::{Vector, vectors};
 use futures_util::stream;
-use recorder::{Recorder, first_difference, messages, tree, value};
+use recorder::{Judge, Recorder, compared, messages, tree, value};
 use scripted::{Answer, Scripted, ids, said};
 use serde_json::{Value, json};
 
@@ -54,38 +53,17 @@ async fn detaching() {
         .await;
 }
 
-/// What the callbacks are called with is judged by itself, and only with a script: their order alone
-/// is normative.
 async fn file(name: &str, deviations: &str, count: usize, wanted: fn(&Vector) -> bool) {
     let Some(vectors) = vectors(name) else { return };
-    let mut runs = Verdicts::new(deviations);
-    let mut arguments = Verdicts::new(&format!("{name}-observed-arguments"));
-    let mut compared = 0;
+    let mut judge = Judge::new(name, deviations);
     for vector in vectors.iter().filter(|vector| wanted(vector)) {
         let expected = vector.expected().remove(0);
-        let script = &vector.input["subscriberScript"];
-        let recorder = Recorder::new(script, class);
+        let recorder = Recorder::new(&vector.input["subscriberScript"], class);
         let calls = recorder.calls.clone();
-        let mut differences = run(vector, &expected, recorder).await;
-        if let Some(expected) = expected["subscriberCalls"].as_array() {
-            let found = std::mem::take(&mut *calls.lock().unwrap());
-            let names = |calls: &[Value]| -> Vec<Value> {
-                calls.iter().map(|call| call[0].clone()).collect()
-            };
-            let order = first_difference(&names(expected), &names(&found));
-            let same_order = order.is_none();
-            differences.extend(order);
-            if script.is_array() && same_order {
-                let difference = first_difference(expected, &found);
-                arguments.note(&vector.id, difference.as_slice());
-            }
-        }
-        runs.note(&vector.id, &differences);
-        compared += 1;
+        let differences = run(vector, &expected, recorder).await;
+        judge.note(vector, &expected, differences, &calls.lock().unwrap());
     }
-    runs.settle();
-    arguments.settle();
-    assert_eq!(compared, count, "lines of {name}");
+    judge.settle(count);
 }
 
 fn class(failure: &(dyn Error + 'static)) -> Option<&'static str> {
@@ -189,19 +167,7 @@ async fn run(vector: &Vector, expected: &Value, recorder: Recorder) -> Vec<Strin
         "request": asked.lock().unwrap().take().map(|input| value(&input.to_json())),
     });
     let thrown = *thrown.lock().unwrap();
-    let mut all = Vec::new();
-    if errors.len() != thrown {
-        all.push(format!("errors: expected {thrown}, found {errors:?}"));
-    }
-    for (name, found) in found.as_object().unwrap() {
-        let Some(expected) = expected.get(name) else { continue };
-        // What else was asked with is for the tests of whole exchanges.
-        if name == "request" && input.get("runInput").is_some() {
-            continue;
-        }
-        all.extend(differences(name, expected, found));
-    }
-    all
+    compared(input, expected, &found, &errors, thrown)
 }
 
 /// Writes down what is delivered.

@@ -16,9 +16,8 @@ use agui_stream::observe::Observers;
 use agui_stream::{Conversation, Fault, Outgoing, Pipeline};
 use agui_types::event::Event;
 use agui_types::{EventReader, Json, RunAgentInput, RunFinishedOutcome, ToJson};
-use compare::differences;
-use corpus::{Vector, Verdicts, vectors};
-use recorder::{Recorder, first_difference, messages, tree, value};
+use corpus::{Vector, vectors};
+use recorder::{Judge, Recorder, compared, messages, tree, value};
 use serde_json::{Value, json};
 
 #[test]
@@ -34,13 +33,10 @@ fn runs_that_are_watched() {
     }
 }
 
-/// Runs the lines of a file that have a script, or recorded calls. What the callbacks are called with
-/// is judged by itself, and only with a script: their order alone is normative.
+/// Runs the lines of a file that have a script, or recorded calls.
 fn file(name: &str, count: usize) {
     let Some(vectors) = vectors(name) else { return };
-    let mut runs = Verdicts::new(&format!("{name}-observed"));
-    let mut arguments = Verdicts::new(&format!("{name}-observed-arguments"));
-    let mut compared = 0;
+    let mut judge = Judge::new(name, &format!("{name}-observed"));
     for vector in &vectors {
         let expected = vector.expected().remove(0);
         let scripted = vector.input.get("subscriberScript").is_some();
@@ -51,26 +47,10 @@ fn file(name: &str, count: usize) {
             failure.downcast_ref::<Fault>().map(|fault| fault.class.as_str())
         });
         let calls = recorder.calls.clone();
-        let mut differences = run(vector, &expected, recorder);
-        if let Some(expected) = expected["subscriberCalls"].as_array() {
-            let found = std::mem::take(&mut *calls.lock().unwrap());
-            let names = |calls: &[Value]| -> Vec<Value> {
-                calls.iter().map(|call| call[0].clone()).collect()
-            };
-            let order = first_difference(&names(expected), &names(&found));
-            let same_order = order.is_none();
-            differences.extend(order);
-            if scripted && same_order {
-                let difference = first_difference(expected, &found);
-                arguments.note(&vector.id, difference.as_slice());
-            }
-        }
-        runs.note(&vector.id, &differences);
-        compared += 1;
+        let differences = run(vector, &expected, recorder);
+        judge.note(vector, &expected, differences, &calls.lock().unwrap());
     }
-    runs.settle();
-    arguments.settle();
-    assert_eq!(compared, count, "lines of {name}");
+    judge.settle(count);
 }
 
 /// Takes one run from its request to its end; what differs from the recording.
@@ -129,19 +109,7 @@ fn run(vector: &Vector, expected: &Value, recorder: Recorder) -> Vec<String> {
         "request": written(&request),
     });
     let thrown = *thrown.lock().unwrap();
-    let mut all = Vec::new();
-    if errors.len() != thrown {
-        all.push(format!("errors: expected {thrown}, found {errors:?}"));
-    }
-    for (name, found) in found.as_object().unwrap() {
-        let Some(expected) = expected.get(name) else { continue };
-        // What else was asked with is for the tests of whole exchanges.
-        if name == "request" && input.get("runInput").is_some() {
-            continue;
-        }
-        all.extend(differences(name, expected, found));
-    }
-    all
+    compared(input, expected, &found, &errors, thrown)
 }
 
 fn run_outcome(delivered: &[Event]) -> &'static str {

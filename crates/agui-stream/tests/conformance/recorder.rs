@@ -1,7 +1,9 @@
-//! An observer that does what a recorded script says, and writes down what it is called with.
+//! An observer that does what a recorded script says, and writes down what it is called with; and how
+//! that is judged.
 
 use std::collections::HashMap;
 use std::error::Error;
+use std::fmt::Debug;
 use std::sync::{Arc, Mutex};
 
 use agui_stream::Conversation;
@@ -11,6 +13,9 @@ use agui_types::event::*;
 use agui_types::json::Value as Tree;
 use agui_types::{FromJson, Message, RunFinishedOutcome, ToolCall};
 use serde_json::{Value, json};
+
+use crate::compare::differences;
+use crate::corpus::{Vector, Verdicts};
 
 /// Writes down what it is called with, as the recordings do, and does what the script says.
 pub(crate) struct Recorder {
@@ -237,8 +242,80 @@ fn mutation(returned: &Value) -> Mutation {
     mutation
 }
 
+/// Judges the runs of a file. What the callbacks are called with is judged by itself, and only with a
+/// script: their order alone is normative.
+pub(crate) struct Judge {
+    name: String,
+    runs: Verdicts,
+    arguments: Verdicts,
+    compared: usize,
+}
+
+impl Judge {
+    /// The file, and where the known deviations of its runs are.
+    pub(crate) fn new(name: &str, deviations: &str) -> Self {
+        let arguments = Verdicts::new(&format!("{name}-observed-arguments"));
+        Self { name: name.into(), runs: Verdicts::new(deviations), arguments, compared: 0 }
+    }
+
+    /// Takes up what differs on a line, and with which calls it came.
+    pub(crate) fn note(
+        &mut self,
+        vector: &Vector,
+        expected: &Value,
+        mut differences: Vec<String>,
+        found: &[Value],
+    ) {
+        if let Some(expected) = expected["subscriberCalls"].as_array() {
+            let names = |calls: &[Value]| -> Vec<Value> {
+                calls.iter().map(|call| call[0].clone()).collect()
+            };
+            let order = first_difference(&names(expected), &names(found));
+            let same_order = order.is_none();
+            differences.extend(order);
+            if vector.input["subscriberScript"].is_array() && same_order {
+                let difference = first_difference(expected, found);
+                self.arguments.note(&vector.id, difference.as_slice());
+            }
+        }
+        self.runs.note(&vector.id, &differences);
+        self.compared += 1;
+    }
+
+    /// Fails where something differs that is not known to, or where there were not so many lines.
+    pub(crate) fn settle(self, count: usize) {
+        self.runs.settle();
+        self.arguments.settle();
+        assert_eq!(self.compared, count, "lines of {}", self.name);
+    }
+}
+
+/// What differs from the recording in what is left of a run, and in how often the observer failed: what
+/// was told of that, and what there was.
+pub(crate) fn compared(
+    input: &Value,
+    expected: &Value,
+    found: &Value,
+    errors: &[impl Debug],
+    thrown: usize,
+) -> Vec<String> {
+    let mut all = Vec::new();
+    if errors.len() != thrown {
+        all.push(format!("errors: expected {thrown}, found {errors:?}"));
+    }
+    for (name, found) in found.as_object().unwrap() {
+        let Some(expected) = expected.get(name) else { continue };
+        // What else was asked with is for the tests of whole exchanges.
+        if name == "request" && input.get("runInput").is_some() {
+            continue;
+        }
+        all.extend(differences(name, expected, found));
+    }
+    all
+}
+
 /// The first call that differs, with the one before it.
-pub(crate) fn first_difference(expected: &[Value], found: &[Value]) -> Option<String> {
+fn first_difference(expected: &[Value], found: &[Value]) -> Option<String> {
     let at = (0..expected.len().max(found.len())).find(|at| expected.get(*at) != found.get(*at))?;
     let [expected, found] = [expected, found].map(|calls| {
         let calls = calls.iter().skip(at.saturating_sub(1)).take(2);
