@@ -114,11 +114,8 @@ async fn never_two_runs_at_once() {
 /// Everything that the old run had open is closed before its end, and its viewers see that.
 #[tokio::test]
 async fn the_run_that_has_to_go_is_closed_and_cancelled() {
-    let fixture = fixture_on(
-        agents(&AtWork::default()),
-        Arc::new(agui_journal::MemoryJournal::new()),
-        |it| it.busy(BusyPolicy::Supersede),
-    );
+    let fixture =
+        fixture_of(agents(&AtWork::default()), Arc::default(), |it| it.busy(BusyPolicy::Supersede));
     let mut body = input("t", "old", &[]);
     body["protocolVersion"] = json!("1.0");
     let old = open(&fixture, request("POST", "/agent/default/run", body.clone())).await;

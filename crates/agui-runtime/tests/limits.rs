@@ -5,7 +5,7 @@ mod common;
 use std::sync::Arc;
 
 use agui_agent::{AgentResult, Run};
-use agui_journal::{Entry, MemoryJournal};
+use agui_journal::Entry;
 use agui_runtime::{Agents, BearerTokens, Principal, RuntimeBuilder, codes};
 use agui_types::{Event, FromJson, ToJson};
 use common::*;
@@ -107,7 +107,7 @@ async fn talker(run: Run) -> AgentResult {
 async fn limited(set: impl FnOnce(RuntimeBuilder) -> RuntimeBuilder) -> (Answer, Vec<Entry>) {
     let mut agents = Agents::new();
     agents.add("default", talker).unwrap();
-    let fixture = fixture_on(agents, Arc::new(MemoryJournal::new()), set);
+    let fixture = fixture_of(agents, Arc::default(), set);
     let body = input("t", "r", &[("m1", "Go")]);
     let answer = ask(&fixture, request("POST", "/agent/default/run", body.clone())).await;
     let entries = log(&fixture.journal, "t").await;

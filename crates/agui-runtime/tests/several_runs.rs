@@ -4,19 +4,15 @@ mod common;
 #[path = "common/feed.rs"]
 mod feed;
 
-use std::sync::Arc;
-
-use agui_journal::{EntryKind, MemoryJournal, Tenant, ThreadKey};
-use agui_runtime::{Agents, codes};
+use agui_journal::{EntryKind, Tenant, ThreadKey};
+use agui_runtime::codes;
 use common::*;
 use feed::{Feed, events};
 use serde_json::{Value, json};
 
 fn fed() -> (Fixture, Feed) {
     let feed = Feed::default();
-    let mut agents = Agents::new();
-    agents.add("default", feed.clone()).unwrap();
-    (fixture_on(agents, Arc::new(MemoryJournal::new()), |builder| builder), feed)
+    (fixture_of_one(feed.clone()), feed)
 }
 
 async fn run(fixture: &Fixture, run: &str) -> Answer {
@@ -159,8 +155,7 @@ async fn a_run_id_that_comes_twice_names_two_runs() {
     assert_eq!(places, [1, 2, 3, 4]);
     let key = ThreadKey::new(Tenant::default(), "t");
     assert_eq!(fixture.journal.thread(&key).await.unwrap().runs, 2);
-    let replay =
-        ask(&fixture, request("POST", "/agent/default/connect", input("t", "x", &[]))).await;
+    let replay = connect(&fixture, "t").await;
     let runs: Vec<Value> =
         replay.events().into_iter().filter_map(|(_, it)| it.get("runId").cloned()).collect();
     assert_eq!(runs, vec![json!("r1"); 4], "52: as they were asked for");

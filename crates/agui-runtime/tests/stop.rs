@@ -2,11 +2,9 @@
 
 mod common;
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use agui_agent::{Agent, EventStream, HttpAgent, Run, RunContext};
-use agui_journal::MemoryJournal;
 use agui_runtime::Agents;
 use agui_types::event::{RunError, RunStarted, StepStarted};
 use agui_types::{Event, RunAgentInput};
@@ -124,9 +122,7 @@ impl Agent for Aborting {
 #[tokio::test]
 async fn an_agent_that_fails_because_it_was_stopped_was_stopped() {
     let (told, mut heard) = mpsc::unbounded_channel();
-    let mut agents = Agents::new();
-    agents.add("default", Aborting(told)).unwrap();
-    let fixture = fixture_on(agents, Arc::new(MemoryJournal::new()), |builder| builder);
+    let fixture = fixture_of_one(Aborting(told));
     let mut asked = input("t", "r1", &[]);
     asked["protocolVersion"] = json!("1.0");
     let run = open(&fixture, request("POST", "/agent/default/run", asked)).await;

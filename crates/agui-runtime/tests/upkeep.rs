@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use agui_journal::Retention;
 use agui_runtime::{NotReady, Upkeep};
-use common::{Fixture, ask, fixture, input, open, read, read_until, request};
-use serde_json::{Value, json};
+use common::{Fixture, ask, fixture, get, input, open, read, read_until, request};
+use serde_json::json;
 
 async fn run(fixture: &Fixture, thread: &str) {
     let body = input(thread, "r", &[("m", "hello")]);
@@ -16,7 +16,7 @@ async fn run(fixture: &Fixture, thread: &str) {
 }
 
 async fn threads(fixture: &Fixture) -> Vec<String> {
-    let answer = ask(fixture, request("GET", "/threads", Value::Null)).await;
+    let answer = get(fixture, "/threads").await;
     let listed = answer.json()["threads"].clone();
     listed.as_array().unwrap().iter().map(|it| it["id"].as_str().unwrap().to_owned()).collect()
 }
