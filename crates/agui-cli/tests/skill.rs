@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
-use support::{Peer, STREAM, Server, Step, fresh_path, read_json};
+use support::{Peer, STREAM, Server, Step, fresh_path, read_json, undisturbed};
 
 /// Where the agent is, in the page.
 const AGENT: &str = "http://127.0.0.1:3000/";
@@ -136,10 +136,7 @@ impl Shell {
         let mut shell = Command::new("sh");
         let script = format!("agui() {{ \"$0\" \"$@\"; }}; {real} 2>&1");
         shell.args(["-c", &script, env!("CARGO_BIN_EXE_agui")]).stdin(Stdio::null());
-        for setting in ["AGUI_LOG", "http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"] {
-            shell.env_remove(setting);
-        }
-        let output = shell.output().unwrap();
+        let output = undisturbed(&mut shell).output().unwrap();
         self.code = output.status.code();
         let said = String::from_utf8(output.stdout).unwrap();
         assert_eq!(String::from_utf8(output.stderr).unwrap(), "", "the shell: {command}");

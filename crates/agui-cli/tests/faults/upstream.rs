@@ -1,6 +1,6 @@
 //! An agent behind a URL that does to its connection what the user tells it to.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 use rustix::net::sockopt::set_socket_linger;
 use serde_json::{Value, json};
 
-use crate::support::STREAM;
+use crate::support::{STREAM, read_request, write_chunk};
 
 /// The agent, for as long as this value lives.
 pub(crate) struct Upstream {
@@ -81,7 +81,7 @@ impl Drop for Upstream {
 /// | `endless BYTES` | deltas of so many bytes for as long as they are taken |
 fn answer(mut socket: TcpStream, gate: &Gate) -> std::io::Result<()> {
     socket.set_nodelay(true)?;
-    let input = request(&mut socket)?;
+    let input = read_request(&mut socket)?;
     let said = input["messages"].as_array().and_then(|all| all.last()).cloned().unwrap_or_default();
     let said = said["content"].as_str().unwrap_or_default().to_owned();
     let mut words = said.split(' ');
@@ -104,7 +104,7 @@ fn answer(mut socket: TcpStream, gate: &Gate) -> std::io::Result<()> {
         frame(&json!({"type": "RUN_FINISHED", "threadId": thread, "runId": run})),
     ];
     socket.write_all(STREAM.as_bytes())?;
-    chunk(&mut socket, begin.concat().as_bytes())?;
+    write_chunk(&mut socket, begin.concat().as_bytes())?;
     match word {
         "say" | "gated" => {
             let (count, bytes) = (number(), number());
@@ -114,38 +114,38 @@ fn answer(mut socket: TcpStream, gate: &Gate) -> std::io::Result<()> {
             }
             let text = "x".repeat(bytes);
             for at in 0..count {
-                chunk(&mut socket, delta(&format!("{at} {text}")).as_bytes())?;
+                write_chunk(&mut socket, delta(&format!("{at} {text}")).as_bytes())?;
             }
-            chunk(&mut socket, end.concat().as_bytes())?;
+            write_chunk(&mut socket, end.concat().as_bytes())?;
             socket.write_all(b"0\r\n\r\n")
         }
         "hang" => {
-            chunk(&mut socket, delta("word").as_bytes())?;
+            write_chunk(&mut socket, delta("word").as_bytes())?;
             until_closed(&mut socket)
         }
         "reset" | "cut" => {
-            chunk(&mut socket, delta("word").as_bytes())?;
-            chunk(&mut socket, b"data: {\"type\":\"TEXT_ME")?;
+            write_chunk(&mut socket, delta("word").as_bytes())?;
+            write_chunk(&mut socket, b"data: {\"type\":\"TEXT_ME")?;
             if word == "reset" {
                 set_socket_linger(&socket, Some(std::time::Duration::ZERO))?;
             }
             Ok(())
         }
         "frame" => {
-            chunk(&mut socket, delta(&"x".repeat(number())).as_bytes())?;
+            write_chunk(&mut socket, delta(&"x".repeat(number())).as_bytes())?;
             until_closed(&mut socket)
         }
         "line" => {
-            chunk(&mut socket, b"data: {\"type\":\"TEXT_MESSAGE_CONTENT\",\"delta\":\"")?;
+            write_chunk(&mut socket, b"data: {\"type\":\"TEXT_MESSAGE_CONTENT\",\"delta\":\"")?;
             let piece = "x".repeat(64 * 1024);
             loop {
-                chunk(&mut socket, piece.as_bytes())?;
+                write_chunk(&mut socket, piece.as_bytes())?;
             }
         }
         "endless" => {
             let piece = delta(&"x".repeat(number())).repeat(64);
             loop {
-                chunk(&mut socket, piece.as_bytes())?;
+                write_chunk(&mut socket, piece.as_bytes())?;
             }
         }
         _ => Ok(()),
@@ -156,32 +156,7 @@ fn frame(event: &Value) -> String {
     format!("data: {event}\n\n")
 }
 
-fn chunk(socket: &mut TcpStream, bytes: &[u8]) -> std::io::Result<()> {
-    let head = format!("{:x}\r\n", bytes.len());
-    socket.write_all(&[head.as_bytes(), bytes, b"\r\n"].concat())
-}
-
 fn until_closed(socket: &mut TcpStream) -> std::io::Result<()> {
     while socket.read(&mut [0; 64])? > 0 {}
     Ok(())
-}
-
-/// The body of the request.
-fn request(socket: &mut TcpStream) -> std::io::Result<Value> {
-    let mut reader = BufReader::new(socket);
-    let mut length = 0;
-    loop {
-        let mut line = String::new();
-        reader.read_line(&mut line)?;
-        let line = line.trim_end().to_lowercase();
-        if line.is_empty() {
-            break;
-        }
-        if let Some(value) = line.strip_prefix("content-length: ") {
-            length = value.parse().map_err(std::io::Error::other)?;
-        }
-    }
-    let mut body = vec![0; length];
-    reader.read_exact(&mut body)?;
-    serde_json::from_slice(&body).map_err(std::io::Error::other)
 }

@@ -16,16 +16,22 @@ use serde_json::Value;
 /// A command with the binary, in an environment that says nothing to it.
 pub(crate) fn agui(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_agui"));
-    command.args(args).env_remove("AGUI_LOG").env_remove("AGUI_LISTEN").env_remove("NO_COLOR");
-    command.env_remove("AGUI_CONFIG").env_remove("AGUI_LOG_FORMAT");
-    // No files in the source tree, and none that two servers would share.
-    command.env("AGUI_JOURNAL", "memory:");
+    undisturbed(&mut command).args(args);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// The environment says nothing to the command.
+pub(crate) fn undisturbed(command: &mut Command) -> &mut Command {
+    for setting in ["AGUI_LOG", "AGUI_LISTEN", "NO_COLOR", "AGUI_CONFIG", "AGUI_LOG_FORMAT"] {
+        command.env_remove(setting);
+    }
     // Loopback is reached directly.
     for proxy in ["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"] {
         command.env_remove(proxy);
     }
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    command
+    // No files in the source tree, and none that two servers would share.
+    command.env("AGUI_JOURNAL", "memory:")
 }
 
 /// What a command came to.
@@ -132,7 +138,7 @@ impl Server {
     pub(crate) fn start_with(script: &str, args: &[&str]) -> Self {
         let command = [env!("CARGO_BIN_EXE_agui"), "serve", "--listen", "127.0.0.1:0"];
         let mut shell = Command::new("sh");
-        shell.env("AGUI_JOURNAL", "memory:").args(["-c", script, "sh"]).args(command).args(args);
+        undisturbed(&mut shell).args(["-c", script, "sh"]).args(command).args(args);
         shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         Self::of(shell)
     }
@@ -238,15 +244,12 @@ impl Peer {
                 return None;
             }
             socket.set_nodelay(true).unwrap();
-            let request = read_request(&mut socket);
+            let request = read_request(&mut socket).unwrap();
             for step in steps {
                 // The client may let go at any time.
                 let _ = match step {
                     Step::Raw(bytes) => socket.write_all(&bytes),
-                    Step::Chunk(bytes) => {
-                        let head = format!("{:x}\r\n", bytes.len());
-                        socket.write_all(&[head.as_bytes(), &bytes, b"\r\n"].concat())
-                    }
+                    Step::Chunk(bytes) => write_chunk(&mut socket, &bytes),
                     Step::End => socket.write_all(b"0\r\n\r\n"),
                     Step::Hold => socket.read(&mut [0; 64]).map(drop),
                 };
@@ -267,21 +270,28 @@ impl Peer {
     }
 }
 
-fn read_request(socket: &mut TcpStream) -> Value {
+/// Writes a chunk of a body, in one piece.
+pub(crate) fn write_chunk(socket: &mut TcpStream, bytes: &[u8]) -> std::io::Result<()> {
+    let head = format!("{:x}\r\n", bytes.len());
+    socket.write_all(&[head.as_bytes(), bytes, b"\r\n"].concat())
+}
+
+/// The body of the request.
+pub(crate) fn read_request(socket: &mut TcpStream) -> std::io::Result<Value> {
     let mut reader = BufReader::new(socket);
     let mut length = 0;
     loop {
         let mut line = String::new();
-        reader.read_line(&mut line).unwrap();
+        reader.read_line(&mut line)?;
         let line = line.trim_end().to_lowercase();
         if line.is_empty() {
             break;
         }
         if let Some(value) = line.strip_prefix("content-length: ") {
-            length = value.parse().unwrap();
+            length = value.parse().map_err(std::io::Error::other)?;
         }
     }
     let mut body = vec![0; length];
-    reader.read_exact(&mut body).unwrap();
-    serde_json::from_slice(&body).unwrap()
+    reader.read_exact(&mut body)?;
+    serde_json::from_slice(&body).map_err(std::io::Error::other)
 }
