@@ -1,9 +1,7 @@
 //! What the stages before the conversation allocate, counted for the thread that runs the test:
 //! nothing for an event that comes by the token.
-#![allow(unsafe_code)]
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
+mod counting;
 
 use agui_stream::{ChunkExpander, Pipeline, Verifier};
 use agui_types::Event;
@@ -11,42 +9,11 @@ use agui_types::event::{
     ReasoningMessageContent, ReasoningMessageStart, RunStarted, TextMessageChunk,
     TextMessageContent, TextMessageStart, ToolCallArgs, ToolCallStart,
 };
+use counting::counted;
 
-struct Counting;
-
-thread_local! {
-    static CALLS: Cell<usize> = const { Cell::new(0) };
-}
-
-fn note() {
-    // Threads that are being torn down are of no interest.
-    let _ = CALLS.try_with(|calls| calls.set(calls.get() + 1));
-}
-
-// SAFETY: everything is passed on to the system's allocator unchanged.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        note();
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        unsafe { System.dealloc(block, layout) }
-    }
-
-    unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        note();
-        unsafe { System.realloc(block, layout, size) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
-
+/// How often `run` allocates.
 fn calls(run: impl FnOnce()) -> usize {
-    CALLS.set(0);
-    run();
-    CALLS.get()
+    counted(run).1.calls
 }
 
 const OWNER: &str = "subagent";

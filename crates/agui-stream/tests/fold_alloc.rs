@@ -1,9 +1,8 @@
 //! What folding allocates, counted for the thread that runs the test: what an event brings, and
 //! nothing for what is there already.
-#![allow(unsafe_code)]
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
+mod counting;
+
 use std::fmt::Write;
 
 use agui_stream::fold::{Applied, Conversation};
@@ -17,47 +16,7 @@ use agui_types::message::UserMessage;
 use agui_types::{
     Interrupt, InterruptOutcome, Interrupts, JsonObject, JsonPatch, Message, ToJson, TokenUsage,
 };
-
-struct Counting;
-
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Count {
-    calls: usize,
-    /// Bytes asked for, growth of existing blocks included.
-    bytes: usize,
-}
-
-thread_local! {
-    static COUNT: Cell<Count> = const { Cell::new(Count { calls: 0, bytes: 0 }) };
-}
-
-fn note(bytes: usize) {
-    // Threads that are being torn down are of no interest.
-    let _ = COUNT.try_with(|cell| {
-        let Count { calls, bytes: before } = cell.get();
-        cell.set(Count { calls: calls + 1, bytes: before + bytes });
-    });
-}
-
-// SAFETY: everything is passed on to the system's allocator unchanged.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        note(layout.size());
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        unsafe { System.dealloc(block, layout) }
-    }
-
-    unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        note(size);
-        unsafe { System.realloc(block, layout, size) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
+use counting::{Count, counted};
 
 /// A conversation with so many messages.
 fn conversation(messages: usize) -> Conversation {
@@ -73,11 +32,8 @@ fn cost(conversation: &mut Conversation, event: &Event, times: usize) -> Count {
         conversation.apply(event, &mut applied);
         assert_eq!(applied.warnings, []);
     }
-    COUNT.set(Count::default());
-    for _ in 0..times {
-        conversation.apply(event, &mut applied);
-    }
-    COUNT.get()
+    let run = || (0..times).for_each(|_| conversation.apply(event, &mut applied));
+    counted(run).1
 }
 
 fn apply(conversation: &mut Conversation, event: impl Into<Event>) {
@@ -113,9 +69,8 @@ fn a_result_copies_no_history() {
         for at in 0..50 {
             let event = ToolCallResult::new(format!("r{at}"), "done", "c").into();
             let mut applied = Applied::default();
-            COUNT.set(Count::default());
-            conversation.apply(&event, &mut applied);
-            most = most.max(COUNT.get().calls);
+            let ((), count) = counted(|| conversation.apply(&event, &mut applied));
+            most = most.max(count.calls);
         }
         most
     };
@@ -225,9 +180,7 @@ fn a_run_costs_what_it_reports() {
             conversation.apply(&finished, &mut applied);
         };
         (0..4).for_each(|_| run(&mut conversation));
-        COUNT.set(Count::default());
-        (0..100).for_each(|_| run(&mut conversation));
-        let count = COUNT.get();
+        let ((), count) = counted(|| (0..100).for_each(|_| run(&mut conversation)));
         assert_eq!(conversation.usage()[7].input_tokens, Some(105u32.into()));
         assert_eq!(conversation.open_interrupts().len(), models as usize);
         count
@@ -250,11 +203,12 @@ fn patches_that_fail_cost_what_was_received() {
     for _ in 0..100 {
         conversation.apply(&event, &mut applied);
     }
-    COUNT.set(Count::default());
-    for _ in 0..10_000 {
-        conversation.apply(&event, &mut applied);
-        assert_eq!(applied.warnings.len(), 1);
-    }
+    let ((), count) = counted(|| {
+        for _ in 0..10_000 {
+            conversation.apply(&event, &mut applied);
+            assert_eq!(applied.warnings.len(), 1);
+        }
+    });
     let received = 10_000 * event.to_json().len();
-    assert!(COUNT.get().bytes < 80 * received, "{:?} for {received}", COUNT.get());
+    assert!(count.bytes < 80 * received, "{count:?} for {received}");
 }

@@ -1,36 +1,13 @@
 //! What observers cost, counted in allocations for the thread that runs the test: nothing where there
 //! are none, and nothing for a token where they change nothing.
-#![allow(unsafe_code)]
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
+mod counting;
 
 use agui_stream::fold::{Applied, Conversation};
 use agui_stream::observe::{Observer, Observers};
 use agui_types::event::{Event, TextMessageContent, TextMessageStart, ToolCallArgs, ToolCallStart};
 use agui_types::json::Value;
-
-struct Counting;
-
-thread_local! {
-    static CALLS: Cell<usize> = const { Cell::new(0) };
-}
-
-// SAFETY: everything is passed on to the system's allocator unchanged.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // Threads that are being torn down are of no interest.
-        let _ = CALLS.try_with(|calls| calls.set(calls.get() + 1));
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        unsafe { System.dealloc(block, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
+use counting::counted;
 
 /// The calls of the allocator that a thousand of these events take.
 fn cost(event: &Event, mut apply: impl FnMut(&Event, &mut Conversation, &mut Applied)) -> usize {
@@ -44,11 +21,9 @@ fn cost(event: &Event, mut apply: impl FnMut(&Event, &mut Conversation, &mut App
     ] {
         apply(&opener, &mut conversation, &mut applied);
     }
-    CALLS.set(0);
-    for _ in 0..1_000 {
-        apply(event, &mut conversation, &mut applied);
-    }
-    CALLS.get()
+    let ((), count) =
+        counted(|| (0..1_000).for_each(|_| apply(event, &mut conversation, &mut applied)));
+    count.calls
 }
 
 fn observed(mut observers: Observers<'_>, event: &Event) -> usize {

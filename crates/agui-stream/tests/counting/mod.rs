@@ -6,7 +6,7 @@ use std::cell::Cell;
 
 struct Counting;
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Count {
     pub(crate) calls: usize,
     /// Bytes asked for, growth of existing blocks included.
@@ -45,6 +45,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
+/// What `run` gives, and what it allocates.
 pub(crate) fn counted<T>(run: impl FnOnce() -> T) -> (T, Count) {
     COUNT.set(Count::default());
     let value = run();
