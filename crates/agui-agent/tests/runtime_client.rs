@@ -8,7 +8,7 @@
 mod example;
 mod support;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use agui_agent::runtime::{
@@ -563,6 +563,80 @@ async fn what_is_not_offered_is_not_asked() {
         }
         assert_eq!(soon(served).await.len(), 1);
     }
+}
+
+#[tokio::test]
+async fn an_id_that_no_path_can_hold_is_refused_alike_over_every_transport_and_nothing_is_sent() {
+    for transport in [Transport::Rest, Transport::Single, Transport::Auto] {
+        let asked: Arc<Mutex<u32>> = Arc::default();
+        let counted = Arc::clone(&asked);
+        // Headers are made for each request, before it is sent.
+        let http = HttpAgent::builder("http://127.0.0.1:9/").headers_from(move |_| {
+            *counted.lock().unwrap() += 1;
+            Ok(Vec::new())
+        });
+        let runtime = RuntimeClient::over(http.build().unwrap()).with_transport(transport);
+        for id in ["", ".", ".."] {
+            let (agent, none) = (runtime.agent("a"), runtime.agent(id));
+            let run = |stream: EventStream| async { Err(outcome(stream).await.1.unwrap()) };
+            let refused: [Result<(), AgentError>; 11] = [
+                runtime.thread_messages(id).await.map(drop).map_err(AgentError::from),
+                runtime.thread_events(id).await.map(drop).map_err(AgentError::from),
+                runtime.thread_state(id).await.map(drop).map_err(AgentError::from),
+                runtime.rename_thread(id, "a", "n").await.map_err(AgentError::from),
+                runtime.archive_thread(id, "a").await.map_err(AgentError::from),
+                runtime.unarchive_thread(id, "a").await.map_err(AgentError::from),
+                runtime.delete_thread(id, "a").await.map_err(AgentError::from),
+                agent.stop(id, None).await.map(drop).map_err(AgentError::from),
+                none.stop("t", None).await.map(drop).map_err(AgentError::from),
+                run(none.run(input(), RunContext::new())).await,
+                run(none.connect(input(), RunContext::new()).unwrap()).await,
+            ];
+            for (at, refused) in refused.into_iter().enumerate() {
+                let error = refused.unwrap_err();
+                let message = format!("the id {id:?} cannot be part of a path");
+                let RuntimeError::Invalid { message: found } = self::refused(&error) else {
+                    panic!("{transport:?} {at}: {error:?}")
+                };
+                assert_eq!(*found, message, "{transport:?} {at}");
+            }
+        }
+        assert_eq!(*asked.lock().unwrap(), 0, "{transport:?}");
+    }
+}
+
+#[tokio::test]
+async fn headers_are_made_for_the_thread_that_is_asked_about() {
+    let ok = |body: &str| answer("200 OK", body);
+    let answers = vec![info(), ok("{}"), ok("{}"), ok(r#"{"messages":[]}"#)];
+    let (url, served) = peer(answers).await;
+    let http = HttpAgent::builder(&url)
+        .headers_from(|about| Ok(vec![("x-about".into(), format!("<{}>", about.thread_id))]));
+    let runtime = RuntimeClient::over(http.build().unwrap());
+    runtime.clear_threads().await.unwrap();
+    runtime.archive_thread("clear", "a").await.unwrap();
+    runtime.thread_messages("t 1").await.unwrap();
+    let requests = soon(served).await;
+    let seen: Vec<_> = requests.iter().map(|it| header(it, "x-about").unwrap()).collect();
+    assert_eq!(seen, ["<>", "<>", "<clear>", "<t 1>"]);
+}
+
+#[tokio::test]
+async fn transcriptions_are_read_as_every_answer() {
+    let said = |body: &str| answer("200 OK", body);
+    let lone = said(r#"{"text":"a\ud83d","size":1}"#);
+    let answers = vec![info(), lone, said("<html>"), said("[]"), said(r#"{"size":1}"#)];
+    let (url, served) = peer(answers).await;
+    let runtime = client(&url);
+    let audio = Audio::new("ab", "audio/webm");
+    let transcribed = runtime.transcribe(&audio).await.unwrap();
+    assert_eq!(transcribed.text, "a\u{fffd}");
+    for says in ["it is no JSON: ", "transcription: ", "transcription: missing field `text`"] {
+        let error = runtime.transcribe(&audio).await.unwrap_err();
+        let RuntimeError::Unreadable { problem } = &error else { panic!("{error:?}") };
+        assert!(problem.starts_with(says), "{problem}");
+    }
+    soon(served).await;
 }
 
 #[tokio::test]

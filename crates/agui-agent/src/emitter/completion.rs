@@ -1,7 +1,7 @@
 //! What one call of a model answers, as its provider streams it.
 
 use agui_types::event::{TextMessageStart, ToolCallStart};
-use agui_types::{MessageId, TokenUsage, ToolCallId};
+use agui_types::{Json, MessageId, TokenUsage, ToolCallId};
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
@@ -211,11 +211,14 @@ impl CompletedCall {
     /// model.
     pub fn arguments<T: DeserializeOwned>(&self) -> Result<T, EmitError> {
         let text = if self.arguments.trim().is_empty() { "{}" } else { &self.arguments };
-        serde_json::from_str(text).map_err(|error| EmitError::Read {
+        let unreadable = |problem| EmitError::Read {
             what: format!("the arguments of {}", self.name),
             wanted: std::any::type_name::<T>(),
-            problem: error.to_string(),
-        })
+            problem,
+        };
+        // By way of our own reading, which takes lone surrogates.
+        let json = Json::parse(text).map_err(|error| unreadable(error.to_string()))?;
+        json.decode().map_err(|error| unreadable(error.to_string()))
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use agui_types::{AgentCapabilities, RunAgentInput, ToJson};
 use serde::Deserialize;
 
-use super::operation::{Operation, Streamed, quoted};
+use super::operation::{Id, Operation, Streamed, quoted};
 use super::{RuntimeClient, RuntimeError};
 use crate::http::{HeaderRequest, Request, Whose, forwarded};
 use crate::{Agent, AgentError, BoxFuture, EventStream, RunContext};
@@ -44,12 +44,15 @@ impl RuntimeAgent {
     /// is ended by the runtime then, for everybody who watches it.
     ///
     /// `false` where there was nothing to stop. Older runtimes do not look at `run`.
+    ///
+    /// Fails as [what is asked of threads](RuntimeClient::delete_thread) does.
     pub async fn stop(&self, thread: &str, run: Option<&str>) -> Result<bool, RuntimeError> {
         #[derive(Deserialize)]
         struct Stopped {
             stopped: bool,
         }
-        let stop = Operation::Stop { agent: &self.id, thread, run };
+        let (agent, thread) = (Id::new(&self.id)?, Id::new(thread)?);
+        let stop = Operation::Stop { agent, thread, run };
         let stopped: Stopped = self.client.answer(&stop, "stopping").await?;
         Ok(stopped.stopped)
     }
@@ -71,11 +74,12 @@ impl RuntimeAgent {
             input.push_str(&format!(",\"lastSeenEventId\":{}}}", quoted(position)));
         }
         let response = async move {
+            let agent = Id::new(&agent)?;
             if what == Streamed::Suggest {
                 client.offered(|it| it.suggestions, "suggestions").await?;
             }
-            let operation = Operation::Agent { agent: &agent, what, input };
-            let request = operation.request(client.via().await?, &client.base)?;
+            let operation = Operation::Agent { agent, what, input };
+            let request = operation.request(client.via().await?, &client.base);
             let request = Request { forwarded, about, ..request }.behind(position.as_deref());
             let response = client.http.clone().send(request).await;
             response.map_err(|error| AgentError::from(RuntimeError::of(error, what.name())))

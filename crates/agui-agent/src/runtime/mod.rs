@@ -260,7 +260,7 @@ impl RuntimeClient {
 
     /// The runtime's information as it comes, which is JSON.
     async fn say(&self, via: Via) -> Result<Json, RuntimeError> {
-        let request = Operation::Info.request(via, &self.base)?;
+        let request = Operation::Info.request(via, &self.base);
         let said = self.ask(request, Self::MOST_INFO, |error| RuntimeError::of(error, "info"));
         Ok(Json::parse(&said.await?)?)
     }

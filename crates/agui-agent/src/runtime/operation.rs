@@ -5,6 +5,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::Url;
 use uuid::Uuid;
 
@@ -17,20 +18,22 @@ pub(super) enum Operation<'a> {
     Info,
     /// With the text of a `RunAgentInput`.
     Agent {
-        agent: &'a str,
+        agent: Id<'a>,
         what: Streamed,
         input: String,
     },
     Stop {
-        agent: &'a str,
-        thread: &'a str,
+        agent: Id<'a>,
+        thread: Id<'a>,
         run: Option<&'a str>,
     },
     Transcribe(&'a Audio),
-    /// Something of the threads; the body is JSON.
+    /// Something of one thread, or of all of them; the body is JSON.
     Threads {
         method: Method,
-        path: Vec<&'a str>,
+        thread: Option<Id<'a>>,
+        /// Which thing, where the method does not say it.
+        what: Option<&'static str>,
         query: Vec<(&'static str, String)>,
         body: Option<String>,
     },
@@ -54,23 +57,34 @@ impl Streamed {
     }
 }
 
-impl Operation<'_> {
+/// An id of an agent or of a thread that can be part of a path.
+///
+/// Which those are does not depend on the transport: what cannot be asked for by path is refused in
+/// an envelope as well, before anything is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Id<'a>(&'a str);
+
+impl<'a> Id<'a> {
+    /// Fails where a path would not keep the id where it is put.
+    pub(super) fn new(id: &'a str) -> Result<Self, RuntimeError> {
+        if matches!(id, "" | "." | "..") {
+            let message = format!("the id {id:?} cannot be part of a path");
+            return Err(RuntimeError::Invalid { message });
+        }
+        Ok(Self(id))
+    }
+}
+
+impl<'a> Operation<'a> {
     /// The request to the runtime at this URL, which has no slash at its end.
-    ///
-    /// Fails where an id cannot be part of a path.
-    pub(super) fn request(&self, via: Via, base: &Url) -> Result<Request, RuntimeError> {
-        let about = match self {
-            Self::Stop { thread, .. } => HeaderRequest::about_thread(thread),
-            Self::Threads { path, .. } => {
-                HeaderRequest::about_thread(path.get(1).copied().unwrap_or_default())
-            }
-            _ => HeaderRequest::about_thread(""),
-        };
+    pub(super) fn request(&self, via: Via, base: &Url) -> Request {
+        let about = self.thread().map_or("", |thread| thread.0);
+        let about = HeaderRequest::about_thread(about);
         let (method, url, content, body) = match via {
-            Via::Rest => self.rest(base)?,
+            Via::Rest => self.rest(base),
             Via::Single => (Method::POST, base.clone(), Content::Json, self.envelope(base).into()),
         };
-        Ok(Request {
+        Request {
             method,
             url,
             content,
@@ -79,34 +93,39 @@ impl Operation<'_> {
             forwarded: HeaderMap::new(),
             position: None,
             about,
-        })
+        }
     }
 
-    fn rest(&self, base: &Url) -> Result<(Method, Url, Content, Bytes), RuntimeError> {
-        let at = |path: &[&str]| below(base, path);
-        Ok(match self {
-            Self::Info => (Method::GET, at(&["info"])?, Content::Nothing, Bytes::new()),
+    /// The thread it is about, where that is one. That of a run stands in its input.
+    fn thread(&self) -> Option<Id<'a>> {
+        match self {
+            Self::Stop { thread, .. } => Some(*thread),
+            Self::Threads { thread, .. } => *thread,
+            Self::Info | Self::Agent { .. } | Self::Transcribe(_) => None,
+        }
+    }
+
+    fn rest(&self, base: &Url) -> (Method, Url, Content, Bytes) {
+        match self {
+            Self::Info => (Method::GET, below(base, &["info"]), Content::Nothing, Bytes::new()),
             Self::Agent { agent, what, input } => {
-                let url = at(&["agent", agent, what.name()])?;
+                let url = below(base, &["agent", agent.0, what.name()]);
                 (Method::POST, url, Content::Json, input.clone().into())
             }
             Self::Stop { agent, thread, run } => {
-                let url = at(&["agent", agent, "stop", thread])?;
+                let url = below(base, &["agent", agent.0, "stop", thread.0]);
                 (Method::POST, url, Content::Json, run.map(of_run).unwrap_or_default().into())
             }
             Self::Transcribe(audio) => {
                 let (kind, form) = form(audio);
-                (Method::POST, at(&["transcribe"])?, Content::Other(kind), form)
+                (Method::POST, below(base, &["transcribe"]), Content::Other(kind), form)
             }
-            Self::Threads { method, path, query, body } => {
-                let mut url = at(path)?;
-                if !query.is_empty() {
-                    url.query_pairs_mut().extend_pairs(query);
-                }
+            Self::Threads { method, thread, what, query, body } => {
+                let url = of_threads(base, *thread, *what, query);
                 let content = if body.is_some() { Content::Json } else { Content::Nothing };
                 (method.clone(), url, content, body.clone().unwrap_or_default().into())
             }
-        })
+        }
     }
 
     /// The envelope, in which ids stand as they are.
@@ -127,22 +146,19 @@ impl Operation<'_> {
         match self {
             Self::Info => enveloped("info", &[], None),
             Self::Agent { agent, what, input } => {
-                enveloped(&format!("agent/{}", what.name()), &[("agentId", agent)], Some(input))
+                enveloped(&format!("agent/{}", what.name()), &[("agentId", agent.0)], Some(input))
             }
             Self::Stop { agent, thread, run } => {
-                let params = [("agentId", *agent), ("threadId", *thread)];
+                let params = [("agentId", agent.0), ("threadId", thread.0)];
                 enveloped("agent/stop", &params, run.map(of_run).as_deref())
             }
             Self::Transcribe(audio) => enveloped("transcribe", &[], Some(&in_json(audio))),
-            Self::Threads { method, path, query, body } => {
+            Self::Threads { method, thread, what, query, body } => {
                 // As it would be below the mount.
                 let mut url = base.clone();
                 url.set_path("");
                 url.set_query(None);
-                let mut url = below(&url, path).unwrap_or(url);
-                if !query.is_empty() {
-                    url.query_pairs_mut().extend_pairs(query);
-                }
+                let url = of_threads(&url, *thread, *what, query);
                 let query = url.query().map(|query| format!("?{query}")).unwrap_or_default();
                 let path = format!("{}{query}", url.path());
                 let params = [("path", path.as_str()), ("httpMethod", method.as_str())];
@@ -152,20 +168,45 @@ impl Operation<'_> {
     }
 }
 
+/// The URL of what there is below `/threads`.
+fn of_threads(
+    base: &Url,
+    thread: Option<Id<'_>>,
+    what: Option<&str>,
+    query: &[(&str, String)],
+) -> Url {
+    let path: Vec<_> = ["threads"].into_iter().chain(thread.map(|it| it.0)).chain(what).collect();
+    let mut url = below(base, &path);
+    if !query.is_empty() {
+        url.query_pairs_mut().extend_pairs(query);
+    }
+    url
+}
+
 /// The URL below another one, each segment encoded, the query kept.
-///
-/// Fails where a segment would not stay where it is put.
-fn below(base: &Url, path: &[&str]) -> Result<Url, RuntimeError> {
-    if let Some(id) = path.iter().find(|id| matches!(**id, "" | "." | "..")) {
-        let message = format!("the id {id:?} cannot be part of a path");
-        return Err(RuntimeError::Invalid { message });
+fn below(base: &Url, path: &[&str]) -> Url {
+    // Not by `Url`, which leaves tabs and line breaks out of what it is given.
+    let mut whole = base.path().trim_end_matches('/').to_owned();
+    for segment in path {
+        whole.push('/');
+        whole.extend(utf8_percent_encode(segment, ENCODED));
     }
     let mut url = base.clone();
-    if let Ok(mut segments) = url.path_segments_mut() {
-        segments.pop_if_empty().extend(path);
-    }
-    Ok(url)
+    url.set_path(&whole);
+    url
 }
+
+/// What is encoded in a segment: what a browser's `encodeURIComponent` encodes.
+const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'_')
+    .remove(b'.')
+    .remove(b'!')
+    .remove(b'~')
+    .remove(b'*')
+    .remove(b'\'')
+    .remove(b'(')
+    .remove(b')');
 
 /// The body that names a run.
 fn of_run(run: &str) -> String {
@@ -217,14 +258,18 @@ mod tests {
 
     fn asked(operation: &Operation<'_>, via: Via) -> (String, String) {
         let base = Url::parse("https://u:p@h/api/x?key=1").unwrap();
-        let request = operation.request(via, &base).unwrap();
+        let request = operation.request(via, &base);
         let body = String::from_utf8_lossy(&request.body).into_owned();
         (format!("{} {}", request.method, request.url), body)
     }
 
+    fn id(id: &str) -> Id<'_> {
+        Id::new(id).unwrap()
+    }
+
     #[test]
     fn ids_are_encoded_in_paths_and_plain_in_envelopes() {
-        let id = "a/b?c#d%e f\"ä";
+        let id = id("a/b?c#d%e f\"ä");
         let path = "a%2Fb%3Fc%23d%25e%20f%22%C3%A4";
         for what in [Streamed::Run, Streamed::Connect, Streamed::Suggest] {
             let operation = Operation::Agent { agent: id, what, input: "{}".into() };
@@ -237,7 +282,7 @@ mod tests {
             let single = ("POST https://u:p@h/api/x?key=1".to_owned(), envelope);
             assert_eq!(asked(&operation, Via::Single), single);
         }
-        let stop = |run| Operation::Stop { agent: "a", thread: id, run };
+        let stop = |run| Operation::Stop { agent: Id("a"), thread: id, run };
         let (url, body) = asked(&stop(None), Via::Rest);
         assert!(url.contains(&format!("/agent/a/stop/{path}?")), "{url}");
         assert_eq!(body, "");
@@ -250,15 +295,66 @@ mod tests {
     }
 
     #[test]
-    fn what_would_climb_in_a_path_is_refused_there_alone() {
-        let base = Url::parse("http://h").unwrap();
+    fn what_would_climb_in_a_path_is_no_id() {
         for id in ["", ".", ".."] {
-            let run = Operation::Agent { agent: id, what: Streamed::Run, input: "{}".into() };
-            let stop = Operation::Stop { agent: "a", thread: id, run: None };
-            for operation in [run, stop] {
-                let refused = operation.request(Via::Rest, &base).err();
-                assert!(matches!(refused, Some(RuntimeError::Invalid { .. })), "{refused:?}");
-                assert!(operation.request(Via::Single, &base).is_ok());
+            let refused = Id::new(id).err();
+            assert!(matches!(refused, Some(RuntimeError::Invalid { .. })), "{refused:?}");
+        }
+    }
+
+    #[test]
+    fn an_id_is_one_segment_whatever_it_holds() {
+        let texts =
+            ["a\nb", ".\t.", "\n..", "\t", " ", "..\r", "%2e%2e", "...", "a\\b", "a;b", "\0"];
+        for text in texts {
+            let operation = |what| Operation::Threads {
+                method: Method::GET,
+                thread: Some(id(text)),
+                what,
+                query: Vec::new(),
+                body: None,
+            };
+            for (what, behind) in [(None, ""), (Some("state"), "/state")] {
+                let request =
+                    operation(what).request(Via::Rest, &Url::parse("http://h/x").unwrap());
+                let segment = request.url.path().strip_prefix("/x/threads/").unwrap();
+                let segment = segment.strip_suffix(behind).unwrap();
+                let read = percent_encoding::percent_decode_str(segment).decode_utf8().unwrap();
+                assert_eq!((&*read, segment.contains('/')), (text, false));
+                let (_, tunnelled) = asked(&operation(what), Via::Single);
+                let path = format!(r#""path":"/threads/{segment}{behind}""#);
+                assert!(tunnelled.contains(&path), "{tunnelled}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_operation_says_which_thread_it_is_about() {
+        let threads = |thread: Option<&'static str>, what| Operation::Threads {
+            method: Method::POST,
+            thread: thread.map(id),
+            what,
+            query: Vec::new(),
+            body: None,
+        };
+        let audio = Audio::new("x", "audio/webm");
+        let stop = Operation::Stop { agent: id("a"), thread: id("t"), run: Some("r") };
+        let run = Operation::Agent { agent: id("a"), what: Streamed::Run, input: "{}".into() };
+        for (operation, about) in [
+            (stop, "t"),
+            (threads(Some("t"), None), "t"),
+            (threads(Some("t"), Some("archive")), "t"),
+            (threads(Some("clear"), None), "clear"),
+            (threads(None, Some("clear")), ""),
+            (threads(None, None), ""),
+            (Operation::Info, ""),
+            (Operation::Transcribe(&audio), ""),
+            // Its sender puts the input's there.
+            (run, ""),
+        ] {
+            for via in [Via::Rest, Via::Single] {
+                let request = operation.request(via, &Url::parse("http://h/x").unwrap());
+                assert_eq!(request.about, HeaderRequest::about_thread(about));
             }
         }
     }
@@ -267,7 +363,8 @@ mod tests {
     fn what_is_asked_of_threads_goes_through_the_tunnel_as_it_would_below_the_mount() {
         let operation = Operation::Threads {
             method: Method::DELETE,
-            path: vec!["threads", "a/b"],
+            thread: Some(id("a/b")),
+            what: None,
             query: vec![("agentId", "x y".into())],
             body: Some("{}".into()),
         };

@@ -5,7 +5,7 @@ use http::Method;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::operation::{Operation, quoted};
+use super::operation::{Id, Operation, quoted};
 use super::{RuntimeClient, RuntimeError, RuntimeInfo};
 
 /// Which threads to list. A new one lists what the runtime lists by itself.
@@ -131,14 +131,15 @@ pub struct ToolCallRow {
 }
 
 /// What is asked of threads fails with [`RuntimeError::NotOffered`] where the runtime says that it
-/// does not do it over the transport that is used.
+/// does not do it over the transport that is used, and with [`RuntimeError::Invalid`], before anything
+/// is sent, where the thread's id is `""`, `"."` or `".."`.
 impl RuntimeClient {
     /// Lists threads.
     pub async fn threads(&self, list: &ListThreads) -> Result<ThreadPage, RuntimeError> {
         self.offered(|it| it.threads.list, LIST).await?;
         let query = list.query.clone();
-        let path = vec!["threads"];
-        let list = Operation::Threads { method: Method::GET, path, query, body: None };
+        let list =
+            Operation::Threads { method: Method::GET, thread: None, what: None, query, body: None };
         self.answer(&list, LIST).await
     }
 
@@ -186,31 +187,35 @@ impl RuntimeClient {
         name: &str,
     ) -> Result<(), RuntimeError> {
         let body = format!("{{\"agentId\":{},\"name\":{}}}", quoted(agent), quoted(name));
-        self.change(Method::PATCH, vec!["threads", thread], body).await
+        self.change(Method::PATCH, thread, None, body).await
     }
 
     /// Archives a thread of an agent.
     pub async fn archive_thread(&self, thread: &str, agent: &str) -> Result<(), RuntimeError> {
-        self.change(Method::POST, vec!["threads", thread, "archive"], of_agent(agent)).await
+        self.change(Method::POST, thread, Some("archive"), of_agent(agent)).await
     }
 
     /// Takes a thread of an agent out of the archive.
     pub async fn unarchive_thread(&self, thread: &str, agent: &str) -> Result<(), RuntimeError> {
         let body = format!("{{\"agentId\":{},\"archived\":false}}", quoted(agent));
-        self.change(Method::PATCH, vec!["threads", thread], body).await
+        self.change(Method::PATCH, thread, None, body).await
     }
 
     /// Deletes a thread of an agent, for good.
     pub async fn delete_thread(&self, thread: &str, agent: &str) -> Result<(), RuntimeError> {
-        self.change(Method::DELETE, vec!["threads", thread], of_agent(agent)).await
+        self.change(Method::DELETE, thread, None, of_agent(agent)).await
     }
 
     /// Deletes all threads, for good.
     pub async fn clear_threads(&self) -> Result<(), RuntimeError> {
         self.offered(|it| it.threads.list, LIST).await?;
-        let path = vec!["threads", "clear"];
-        let clear =
-            Operation::Threads { method: Method::POST, path, query: Vec::new(), body: None };
+        let clear = Operation::Threads {
+            method: Method::POST,
+            thread: None,
+            what: Some("clear"),
+            query: Vec::new(),
+            body: None,
+        };
         self.text(&clear, LIST).await.map(drop)
     }
 
@@ -219,20 +224,28 @@ impl RuntimeClient {
         thread: &str,
         what: &'static str,
     ) -> Result<T, RuntimeError> {
+        let read = Operation::Threads {
+            method: Method::GET,
+            thread: Some(Id::new(thread)?),
+            what: Some(what),
+            query: Vec::new(),
+            body: None,
+        };
         self.offered(|it| it.threads.inspect, INSPECT).await?;
-        let path = vec!["threads", thread, what];
-        let read = Operation::Threads { method: Method::GET, path, query: Vec::new(), body: None };
         self.answer(&read, INSPECT).await
     }
 
     async fn change(
         &self,
         method: Method,
-        path: Vec<&str>,
+        thread: &str,
+        what: Option<&'static str>,
         body: String,
     ) -> Result<(), RuntimeError> {
+        let thread = Some(Id::new(thread)?);
+        let change =
+            Operation::Threads { method, thread, what, query: Vec::new(), body: Some(body) };
         self.offered(|it| it.threads.mutations, MUTATIONS).await?;
-        let change = Operation::Threads { method, path, query: Vec::new(), body: Some(body) };
         // Only the status says something.
         self.text(&change, MUTATIONS).await.map(drop)
     }
@@ -255,9 +268,7 @@ impl RuntimeClient {
         operation: &Operation<'_>,
         what: &'static str,
     ) -> Result<T, RuntimeError> {
-        // By way of our own reading, which takes lone surrogates.
-        let answer = Json::parse(&self.text(operation, what).await?)?;
-        answer.decode().map_err(|error| RuntimeError::unreadable(what, error))
+        read(&self.text(operation, what).await?, what)
     }
 
     async fn text(
@@ -265,9 +276,15 @@ impl RuntimeClient {
         operation: &Operation<'_>,
         what: &'static str,
     ) -> Result<String, RuntimeError> {
-        let request = operation.request(self.via().await?, &self.base)?;
+        let request = operation.request(self.via().await?, &self.base);
         self.ask(request, Self::MOST_ANSWER, |error| RuntimeError::of(error, what)).await
     }
+}
+
+/// The answer to what was asked for.
+pub(super) fn read<T: DeserializeOwned>(answer: &str, what: &str) -> Result<T, RuntimeError> {
+    // By way of our own reading, which takes lone surrogates.
+    Json::parse(answer)?.decode().map_err(|error| RuntimeError::unreadable(what, error))
 }
 
 const LIST: &str = "lists of threads";

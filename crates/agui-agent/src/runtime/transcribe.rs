@@ -4,6 +4,7 @@ use bytes::Bytes;
 use serde::Deserialize;
 
 use super::operation::Operation;
+use super::threads::read;
 use super::{RuntimeClient, RuntimeError};
 
 /// A piece of audio.
@@ -48,10 +49,11 @@ impl RuntimeClient {
     /// Fails with [`RuntimeError::NotOffered`] where the runtime says that it does not, and with
     /// [`RuntimeError::Transcription`] where it could not.
     pub async fn transcribe(&self, audio: &Audio) -> Result<Transcription, RuntimeError> {
-        self.offered(|it| it.transcription, "transcription").await?;
-        let request = Operation::Transcribe(audio).request(self.via().await?, &self.base)?;
+        self.offered(|it| it.transcription, WHAT).await?;
+        let request = Operation::Transcribe(audio).request(self.via().await?, &self.base);
         let answer = self.ask(request, Self::MOST_ANSWER, RuntimeError::of_transcription).await?;
-        serde_json::from_str(&answer)
-            .map_err(|error| RuntimeError::unreadable("transcription", error))
+        read(&answer, WHAT)
     }
 }
+
+const WHAT: &str = "transcription";
