@@ -154,7 +154,7 @@ fn pages_of_other_origins_may_send_credentials_where_they_may_call() {
                 ),
                 "",
             );
-            assert_eq!((status(&head), &*body), (200, ""), "{path}: {head}");
+            assert_eq!((status(&head), &*body), (204, ""), "{path}: {head}");
             for line in [
                 "access-control-allow-origin: https://app.example",
                 "access-control-allow-credentials: true",

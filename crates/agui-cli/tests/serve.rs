@@ -105,7 +105,7 @@ fn pages_from_elsewhere_are_let_in_where_they_are_named() {
         ["http://localhost:3000", "https://127.0.0.1", "http://[::1]:1", "https://app.example"]
     {
         let head = preflight(origin);
-        assert!(head.starts_with("http/1.1 200"), "{head}");
+        assert!(head.starts_with("http/1.1 204"), "{head}");
         assert!(head.contains(&format!("access-control-allow-origin: {origin}")), "{head}");
         assert!(head.contains("access-control-allow-headers: authorization,content-type"));
         assert!(head.contains("access-control-allow-methods: get,head,post"), "{head}");

@@ -295,7 +295,7 @@ pub fn sentence(error: &AgentError) -> Cow<'static, str> {
             let answer: String = error.to_string().chars().take(MOST).collect();
             format!("the agent refused the run: {answer}").into()
         }
-        AgentError::Idle { .. } => "the agent fell silent".into(),
+        AgentError::Idle { after } => format!("the agent has sent nothing for {after:?}").into(),
         AgentError::Headers { .. } => "the request to the agent could not be made".into(),
         AgentError::NoAnswer { .. } | AgentError::Transport { .. } => {
             "the connection to the agent failed".into()

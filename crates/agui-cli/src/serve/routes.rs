@@ -8,10 +8,11 @@ use agui_runtime::{NotReady, Operation, Runtime, codes};
 use agui_server::Refusal;
 use agui_types::AgentCapabilities;
 use axum::Router;
+use axum::extract::Request;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, Method, StatusCode, Uri};
-use axum::middleware;
+use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get};
 use futures_util::future::join_all;
@@ -70,6 +71,7 @@ pub(super) fn router(routes: Routes) -> Router {
         .fallback(nothing_here)
         .method_not_allowed_fallback(only_get)
         .layer(cors(origins))
+        .layer(middleware::from_fn(without_content))
         .layer(middleware::from_fn_with_state(hosts, host::guard))
         .layer(middleware::from_fn(request::identify))
 }
@@ -137,6 +139,17 @@ async fn nothing_here(uri: Uri) -> Refusal {
 async fn only_get(uri: Uri) -> Refusal {
     let message = format!("only GET is answered at {}", uri.path());
     Refusal::new(StatusCode::METHOD_NOT_ALLOWED, "METHOD_NOT_ALLOWED", message)
+}
+
+/// Answers what the layer below answers by itself, which is every `OPTIONS`, as what it is: an answer
+/// without content.
+async fn without_content(request: Request, next: Next) -> Response {
+    let preflight = request.method() == Method::OPTIONS;
+    let mut response = next.run(request).await;
+    if preflight && response.status() == StatusCode::OK {
+        *response.status_mut() = StatusCode::NO_CONTENT;
+    }
+    response
 }
 
 /// Which web pages may call, and how: any header of theirs, `Authorization` included. Stands around

@@ -13,7 +13,7 @@ const MORE_MEMORY: u64 = 150;
 
 struct Fixture {
     server: Server,
-    _upstream: Upstream,
+    upstream: Upstream,
 }
 
 impl Fixture {
@@ -23,7 +23,18 @@ impl Fixture {
         let journal = ["--journal", file.to_str().unwrap()];
         let agent = upstream.named("upstream");
         let server = Server::start(&[&journal[..], &["--agent", &agent]].concat());
-        Self { server, _upstream: upstream }
+        Self { server, upstream }
+    }
+
+    /// The same, where the agent may be silent for only so long.
+    fn impatient(idle: &str) -> Self {
+        let upstream = Upstream::start();
+        let (file, url) = (fresh_path("agents.sqlite"), upstream.url());
+        let agent = format!(
+            "[agents.upstream]\nkind = \"http\"\nurl = \"{url}\"\nidle-timeout = \"{idle}\"\n"
+        );
+        let server = Server::configured(&agent, &[], &["--journal", file.to_str().unwrap()]);
+        Self { server, upstream }
     }
 
     fn run(&self, thread: &str, said: &str) -> Viewer {
@@ -79,6 +90,29 @@ fn an_agent_that_hangs_can_be_stopped() {
     // Nothing was seen of this one, so nothing says that it has begun but that it can be stopped.
     let viewer = fixture.run("silent", "silent");
     fixture.stopped("silent", viewer);
+}
+
+/// Nobody asks for it; comments are a sign of life, so that one that thinks is waited for.
+#[test]
+fn an_agent_that_is_silent_for_too_long_has_failed() {
+    let fixture = Fixture::impatient("1s");
+    let mut thinking = fixture.run("thinking", "thinking");
+    while !thinking.next().unwrap().unwrap().is("TEXT_MESSAGE_START") {}
+    // Each of them is silent for as long as the other one sends nothing but comments.
+    for said in ["hang", "silent"] {
+        let (code, message) = failure(&fixture.run(said, said).rest().unwrap());
+        let expected = ("INCOMPLETE_STREAM", "the agent has sent nothing for 1s");
+        assert_eq!((&*code, &*message), expected, "{said}");
+        fixture.usable(said);
+    }
+    fixture.upstream.open();
+    assert!(thinking.rest().unwrap().last().unwrap().is("RUN_FINISHED"));
+    // At the plain endpoint as well.
+    let input = json!({"threadId": "t", "runId": "r", "messages": [
+        {"id": "m", "role": "user", "content": "silent"}]});
+    let head = "POST /agents/upstream HTTP/1.1\r\ncontent-type: application/json";
+    let (_, body) = fixture.server.request(head, &input.to_string());
+    assert!(body.contains("RUN_ERROR") && body.contains("sent nothing for 1s"), "{body}");
 }
 
 #[test]

@@ -47,7 +47,11 @@ impl Upstream {
 
     /// The agent as an argument of `agui serve`.
     pub(crate) fn named(&self, name: &str) -> String {
-        format!("{name}=http://{}/", self.address)
+        format!("{name}={}", self.url())
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}/", self.address)
     }
 
     /// Lets the word `gated` go on.
@@ -66,6 +70,9 @@ impl Drop for Upstream {
     }
 }
 
+/// What is between two comments.
+const PAUSE: std::time::Duration = std::time::Duration::from_millis(50);
+
 /// Does what the last message says:
 ///
 /// | words | what |
@@ -73,6 +80,7 @@ impl Drop for Upstream {
 /// | `say N BYTES` | N deltas of so many bytes, and a proper end |
 /// | `gated N BYTES` | the same behind the gate: before it, the run has begun |
 /// | `silent` | takes the request and never answers |
+/// | `thinking` | begins, sends comments for as long as the gate is closed, and a proper end |
 /// | `hang` | begins, says a word, and then nothing |
 /// | `reset` | begins, says a word, and resets the connection in the middle of a frame |
 /// | `cut` | the same, but closes it |
@@ -116,6 +124,16 @@ fn answer(mut socket: TcpStream, gate: &Gate) -> std::io::Result<()> {
             for at in 0..count {
                 write_chunk(&mut socket, delta(&format!("{at} {text}")).as_bytes())?;
             }
+            write_chunk(&mut socket, end.concat().as_bytes())?;
+            socket.write_all(b"0\r\n\r\n")
+        }
+        "thinking" => {
+            let mut open = gate.open.lock().unwrap();
+            while !*open {
+                write_chunk(&mut socket, b": thinking\n\n")?;
+                open = gate.opened.wait_timeout(open, PAUSE).unwrap().0;
+            }
+            drop(open);
             write_chunk(&mut socket, end.concat().as_bytes())?;
             socket.write_all(b"0\r\n\r\n")
         }

@@ -19,6 +19,10 @@ const KINDS: [(&str, Kind); 2] = [("demo", read_demo), ("http", read_http)];
 /// Reads what is particular to a kind; none where that fails.
 type Kind = fn(&mut Section<'_>) -> Option<Of>;
 
+/// For how long an agent behind a URL may be silent unless somebody says otherwise. Models think for
+/// minutes, and a keep-alive comment is a sign of life.
+const IDLE: Duration = Duration::from_secs(5 * 60);
+
 /// What a kind of agent comes to.
 struct Of {
     agent: Arc<dyn Agent>,
@@ -95,7 +99,7 @@ fn read_demo(_: &mut Section<'_>) -> Option<Of> {
 fn read_http(section: &mut Section<'_>) -> Option<Of> {
     let url = section.required::<Expanded>("url");
     let connect = section.get("connect-timeout", Positive(Duration::from_secs(10))).value;
-    let idle = section.get("idle-timeout", Bound::<Positive>(None)).value;
+    let idle = section.get("idle-timeout", Bound(Some(Positive(IDLE)))).value;
     let headers = section.named::<Secret>("headers");
     let forward = read_forward(section.section("forward"));
     let url = url?;
