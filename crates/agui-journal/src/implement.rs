@@ -6,17 +6,16 @@ use agui_stream::fold::Applied;
 use agui_stream::{Conversation, Ending, Fault, OpenItem, RunState, Verifier};
 use agui_types::event::{RunError, RunFinished, RunStarted, StateSnapshot};
 use agui_types::json::Value;
-use agui_types::{
-    CancelledOutcome, Event, Json, Message, RunAgentInput, RunFinishedOutcome, RunId,
-    SubagentRunId, ThreadId, ToJson,
-};
+use agui_types::{CancelledOutcome, Event, Json, Message, RunAgentInput, RunId, ThreadId, ToJson};
 
 pub use crate::compaction::{compact_run, place};
 pub use crate::entry::Encoded;
 use bytes::Bytes;
 use tokio::sync::watch;
 
+use crate::broken_off::{BrokenOff, call_ends};
 use crate::error::JournalError;
+use crate::opened::{Edge, Opened};
 use crate::run::Stop;
 use crate::snapshot::{Facts, Snapshot};
 use crate::{Result, codes};
@@ -99,6 +98,23 @@ impl Fold {
     #[must_use]
     pub fn state(&self) -> Json {
         self.conversation.state().to_json()
+    }
+
+    /// Answers the calls of a run that is broken off, and closes what it has open.
+    fn break_off(&mut self, how: BrokenOff, out: &mut Vec<Encoded>) {
+        let calls = how.unanswered(&self.conversation, &self.verifier);
+        if !calls.is_empty() {
+            let mut ends = call_ends(self.verifier.closing_events());
+            for call in calls {
+                if let Some(end) = ends.remove(&call) {
+                    push_sound(&end, self, out);
+                }
+                push_sound(&how.result(&call, &self.conversation), self, out);
+            }
+        }
+        for event in self.verifier.closing_events() {
+            push_sound(&event, self, out);
+        }
     }
 
     /// The thread at a position.
@@ -219,7 +235,7 @@ impl ActiveRun {
         Ok(ending)
     }
 
-    /// Ends the run on behalf of whoever ran it: what is open is closed.
+    /// Ends the run on behalf of whoever ran it: its calls are answered, and what is open is closed.
     pub fn end(&mut self, why: Abandoned, fold: &mut Fold, out: &mut Vec<Encoded>) -> Ending {
         self.start(fold, out);
         let (event, ending): (Event, _) = match why {
@@ -296,10 +312,8 @@ impl ActiveRun {
                     encoded = Encoded::from(&event);
                 }
             }
-            if leaves_open(&event) {
-                for event in fold.verifier.closing_events() {
-                    push_sound(&event, fold, out);
-                }
+            if let Some(how) = BrokenOff::by(&event) {
+                fold.break_off(how, out);
             }
             fold.push(&event)
                 .map_err(|fault| JournalError::Rule { accepted, fault: Box::new(fault) })?;
@@ -397,88 +411,9 @@ pub fn ending(event: &Event) -> Ending {
     }
 }
 
-/// Whether what is open when this comes may stay open as far as the protocol goes (C-9), or was left
-/// so by somebody who was told to stop. In a log nothing is: a replay goes on behind it.
-fn leaves_open(event: &Event) -> bool {
-    match event {
-        Event::RunError(_) => true,
-        Event::RunFinished(finished) => {
-            matches!(finished.outcome, Some(RunFinishedOutcome::Cancelled(_)))
-        }
-        _ => false,
-    }
-}
-
 /// Takes an event that the journal makes itself and that keeps every rule.
 fn push_sound(event: &Event, fold: &mut Fold, out: &mut Vec<Encoded>) {
     if fold.push(event).is_ok() {
         out.push(Encoded::from(event));
-    }
-}
-
-/// Something that is open, by its kind and name.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum Opened {
-    Text(Box<str>),
-    Call(Box<str>),
-    Reasoning(Box<str>),
-    Span(Box<str>),
-    Step(Option<SubagentRunId>, Box<str>),
-    Subagent(Box<str>),
-}
-
-enum Edge {
-    Opens,
-    Closes,
-}
-
-impl Opened {
-    fn of(event: &Event) -> Option<(Edge, Self)> {
-        use Edge::{Closes, Opens};
-        Some(match event {
-            Event::TextMessageStart(event) => (Opens, Self::Text(event.message_id.as_str().into())),
-            Event::TextMessageEnd(event) => (Closes, Self::Text(event.message_id.as_str().into())),
-            Event::ToolCallStart(event) => (Opens, Self::Call(event.tool_call_id.as_str().into())),
-            Event::ToolCallEnd(event) => (Closes, Self::Call(event.tool_call_id.as_str().into())),
-            Event::ReasoningMessageStart(event) => {
-                (Opens, Self::Reasoning(event.message_id.as_str().into()))
-            }
-            Event::ReasoningMessageEnd(event) => {
-                (Closes, Self::Reasoning(event.message_id.as_str().into()))
-            }
-            Event::ReasoningStart(event) => (Opens, Self::Span(event.message_id.as_str().into())),
-            Event::ReasoningEnd(event) => (Closes, Self::Span(event.message_id.as_str().into())),
-            Event::StepStarted(event) => {
-                (Opens, Self::Step(event.subagent_run_id.clone(), event.step_name.as_str().into()))
-            }
-            Event::StepFinished(event) => {
-                (Closes, Self::Step(event.subagent_run_id.clone(), event.step_name.as_str().into()))
-            }
-            Event::SubagentStarted(event) => {
-                (Opens, Self::Subagent(event.subagent_run_id.as_str().into()))
-            }
-            Event::SubagentFinished(event) => {
-                (Closes, Self::Subagent(event.subagent_run_id.as_str().into()))
-            }
-            Event::SubagentError(event) => {
-                (Closes, Self::Subagent(event.subagent_run_id.as_str().into()))
-            }
-            _ => return None,
-        })
-    }
-
-    fn item(item: &OpenItem) -> Self {
-        match item {
-            OpenItem::Text { message_id, .. } => Self::Text(message_id.as_str().into()),
-            OpenItem::ToolCall { tool_call_id, .. } => Self::Call(tool_call_id.as_str().into()),
-            OpenItem::ReasoningMessage { message_id, .. } => {
-                Self::Reasoning(message_id.as_str().into())
-            }
-            OpenItem::ReasoningSpan { message_id, .. } => Self::Span(message_id.as_str().into()),
-            OpenItem::Step { name, owner } => Self::Step(owner.clone(), name.as_str().into()),
-            OpenItem::Subagent { subagent_run_id, .. } => {
-                Self::Subagent(subagent_run_id.as_str().into())
-            }
-        }
     }
 }

@@ -32,6 +32,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod broken_off;
 mod clock;
 mod compaction;
 mod entry;
@@ -40,6 +41,7 @@ mod follow;
 pub mod implement;
 mod journal;
 mod memory;
+mod opened;
 mod retention;
 mod run;
 mod snapshot;

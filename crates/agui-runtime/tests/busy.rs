@@ -111,7 +111,8 @@ async fn never_two_runs_at_once() {
     }
 }
 
-/// Everything that the old run had open is closed before its end, and its viewers see that.
+/// Everything that the old run had open is closed before its end, its call is answered, and its viewers
+/// see that (P-11).
 #[tokio::test]
 async fn the_run_that_has_to_go_is_closed_and_cancelled() {
     let fixture =
@@ -129,8 +130,9 @@ async fn the_run_that_has_to_go_is_closed_and_cancelled() {
     seen.push_str(&old.body);
     old.body = seen;
     let types = old.types();
-    let closed = ["TOOL_CALL_END", "STEP_FINISHED", "TEXT_MESSAGE_END", "RUN_FINISHED"];
-    assert_eq!(types[types.len() - 4..], closed);
+    let closed =
+        ["TOOL_CALL_END", "TOOL_CALL_RESULT", "STEP_FINISHED", "TEXT_MESSAGE_END", "RUN_FINISHED"];
+    assert_eq!(types[types.len() - 5..], closed);
     assert_eq!(old.events().last().unwrap().1["outcome"], json!({"type": "cancelled"}));
     // Who watches the thread goes on to the next run.
     let watched = read(watching).await;

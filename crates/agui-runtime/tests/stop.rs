@@ -5,9 +5,10 @@ mod common;
 use std::time::{Duration, Instant};
 
 use agui_agent::{Agent, EventStream, HttpAgent, Run, RunContext};
+use agui_journal::{Tenant, ThreadKey};
 use agui_runtime::Agents;
-use agui_types::event::{RunError, RunStarted, StepStarted};
-use agui_types::{Event, RunAgentInput};
+use agui_types::event::{RunError, RunStarted, StepStarted, ToolCallEnd, ToolCallStart};
+use agui_types::{Event, FromJson, RunAgentInput};
 use common::*;
 use futures_util::{StreamExt, stream};
 use serde_json::{Value, json};
@@ -133,4 +134,52 @@ async fn an_agent_that_fails_because_it_was_stopped_was_stopped() {
     let answer = read(run).await;
     assert_eq!(answer.types(), ["STEP_FINISHED", "RUN_FINISHED"]);
     assert_eq!(answer.events()[1].1["outcome"], json!({"type": "cancelled"}));
+}
+
+/// Makes a call, waits to be told, and then finishes with this all the same.
+struct Unmoved(&'static str);
+
+impl Agent for Unmoved {
+    fn run(&self, input: RunAgentInput, context: RunContext) -> EventStream {
+        let started = RunStarted::new(&input.thread_id, &input.run_id);
+        let begun: [Event; 3] =
+            [started.into(), ToolCallStart::new("c", "pick").into(), ToolCallEnd::new("c").into()];
+        let end = self.0;
+        let finished = async move {
+            context.cancel.cancelled().await;
+            Event::from_json_exact(end).unwrap()
+        };
+        Box::pin(stream::iter(begun).chain(stream::once(finished)).map(|it| Ok(it.into())))
+    }
+}
+
+/// P-11, P-13: a run that was asked to stop was stopped, also where its agent finishes it in another way
+/// meanwhile. Nobody carries its call out afterwards, nobody is asked anything, and what it has used stays
+/// known.
+#[tokio::test]
+async fn a_run_that_finishes_although_it_was_stopped_is_cancelled() {
+    for end in [
+        r#"{"type":"RUN_FINISHED","threadId":"t","runId":"r1","result":1,"usage":[{"inputTokens":7}]}"#,
+        r#"{"type":"RUN_FINISHED","threadId":"t","runId":"r1","outcome":{"type":"success","pendingToolCallIds":["c"]},"usage":[{"inputTokens":7}]}"#,
+        r#"{"type":"RUN_FINISHED","threadId":"t","runId":"r1","outcome":{"type":"interrupt","interrupts":[{"id":"i","reason":"tool_call","toolCallId":"c"}]},"usage":[{"inputTokens":7}]}"#,
+    ] {
+        let fixture = fixture_of_one(Unmoved(end));
+        let mut asked = input("t", "r1", &[]);
+        asked["protocolVersion"] = json!("1.0");
+        let run = open(&fixture, request("POST", "/agent/default/run", asked)).await;
+        let (_, run) = read_until(run, "TOOL_CALL_END").await;
+        ask(&fixture, request("POST", "/agent/default/stop/t", Value::Null)).await;
+        let answer = read(run).await;
+        let cancelled = json!({
+            "type": "RUN_FINISHED", "threadId": "t", "runId": "r1",
+            "outcome": {"type": "cancelled"}, "usage": [{"inputTokens": 7}],
+        });
+        let events: Vec<Value> = answer.events().into_iter().map(|(_, event)| event).collect();
+        assert_eq!(answer.types(), ["TOOL_CALL_RESULT", "RUN_FINISHED"]);
+        assert!(events[0]["content"].as_str().unwrap().contains("stop_requested"), "{events:?}");
+        assert_eq!(events[1], cancelled);
+        let key = ThreadKey::new(Tenant::default(), "t");
+        assert_eq!(fixture.journal.facts(&key).await.unwrap(), Default::default());
+        log(&fixture.journal, "t").await;
+    }
 }

@@ -3,6 +3,7 @@
 //! [`journal_suite!`](crate::journal_suite) makes a test of each case. Time stands still in them
 //! until a case moves it, so none of them sleeps.
 
+pub mod calls;
 mod kit;
 pub mod reading;
 pub mod recovery;
@@ -36,6 +37,9 @@ macro_rules! journal_suite {
             runs::a_run_id_may_come_twice,
             runs::positions_never_come_twice,
             runs::tenants_are_apart,
+            calls::a_run_that_is_broken_off_answers_its_calls,
+            calls::calls_of_earlier_runs_stay_open,
+            calls::a_call_that_an_interrupt_is_about_is_answered_with_it,
             reading::pages_keep_to_their_limits,
             reading::a_position_that_was_never_reached_is_unknown,
             reading::changes_are_waited_for,

@@ -27,7 +27,7 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::codes;
 use crate::debug::DebugFeed;
-use ending::{Note, Unanswered, Why};
+use ending::Why;
 use going::Earlier;
 use requested::{Requested, Taken};
 use unended::Unended;
@@ -95,7 +95,6 @@ impl Job {
         } = self;
         let cancel = context.cancel.clone();
         let mut record = Record {
-            unanswered: Unanswered::default(),
             runs: Requested::new(input.run_id.clone()),
             left: limits,
             limits,
@@ -170,7 +169,7 @@ impl Job {
             tracing::error!(panic, "the agent panicked while it was dropped");
         }
         match outcome {
-            Outcome::Last(ready) => record.finish(ready).await,
+            Outcome::Last(batch) => record.finish(batch).await,
             Outcome::End(why) => record.end(why).await,
             Outcome::LeaseLost => tracing::info!(run = %lease.run(), "a run lost its lease"),
         }
@@ -180,7 +179,7 @@ impl Job {
 /// Why the events of an agent are not read on.
 enum Outcome {
     /// Its run ends with the last of these.
-    Last(Ready),
+    Last(Batch),
     /// Its run is to be ended.
     End(Why),
     /// Its run was ended by somebody else.
@@ -189,7 +188,6 @@ enum Outcome {
 
 /// What has been written of a run.
 struct Record {
-    unanswered: Unanswered,
     runs: Requested,
     limits: RunLimits,
     /// What the agent may still send.
@@ -248,33 +246,33 @@ impl Record {
     /// Writes what an agent gave, but for what ends the run.
     async fn take(&mut self, given: Given, stopping: bool) -> Result<(), Outcome> {
         let Given { events, end } = given;
-        let mut ready = Ready::default();
+        let mut batch = Batch::default();
         for event in events {
             match self.runs.take(event) {
-                Taken::Event(event) => self.put(event, &mut ready).await?,
+                Taken::Event(event) => self.put(event, &mut batch).await?,
                 Taken::Next(events) => {
                     for event in events {
-                        self.put(event, &mut ready).await?;
+                        self.put(event, &mut batch).await?;
                     }
                 }
-                Taken::Last(event) if stopping => return Err(self.stopped(event, ready).await?),
+                Taken::Last(event) if stopping => return Err(self.stopped(event, batch).await?),
                 Taken::Last(event) => {
-                    self.put(event, &mut ready).await?;
-                    return Err(Outcome::Last(ready));
+                    self.put(event, &mut batch).await?;
+                    return Err(Outcome::Last(batch));
                 }
                 Taken::Held => {}
                 Taken::Over(event) => {
                     tracing::warn!("the agent sent something behind the end of its run (P-3)");
-                    ready.push(event);
-                    return Err(Outcome::Last(ready));
+                    batch.push(event);
+                    return Err(Outcome::Last(batch));
                 }
                 Taken::Broken(why) => {
-                    self.write(ready).await?;
+                    self.write(batch).await?;
                     return Err(Outcome::End(rule_broken(&why)));
                 }
             }
         }
-        self.write(ready).await?;
+        self.write(batch).await?;
         match end {
             // An agent that breaks off because it was told to did as it was told.
             Some(Why::Failed { code, .. }) if stopping && code == codes::INCOMPLETE_STREAM => {
@@ -285,16 +283,16 @@ impl Record {
         }
     }
 
-    /// Adds an event to what is ready, unless the run would be larger than it may.
-    async fn put(&mut self, event: Event, ready: &mut Ready) -> Result<(), Outcome> {
-        let bytes = ready.push(event);
+    /// Adds an event to a batch, unless the run would be larger than it may.
+    async fn put(&mut self, event: Event, batch: &mut Batch) -> Result<(), Outcome> {
+        let bytes = batch.push(event);
         if self.left.events > 0 && bytes <= self.left.bytes {
             self.left.events -= 1;
             self.left.bytes -= bytes;
             return Ok(());
         }
-        ready.pop();
-        self.write(std::mem::take(ready)).await?;
+        batch.pop();
+        self.write(std::mem::take(batch)).await?;
         let RunLimits { events, bytes, .. } = self.limits;
         let message = if self.left.events == 0 {
             format!("the agent sent more than {events} events in one run")
@@ -305,41 +303,39 @@ impl Record {
         Err(Outcome::End(Why::Failed { code: codes::RUN_TOO_LARGE, message }))
     }
 
-    /// The end of a run that was asked to stop: no call is left without an answer, so that nobody
-    /// carries it out afterwards, and an agent that fails because it was stopped was stopped (P-11).
-    async fn stopped(&mut self, last: Event, ready: Ready) -> Result<Outcome, Outcome> {
-        self.write(ready).await?;
-        if !matches!(last, Event::RunFinished(_)) {
-            return Ok(Outcome::End(Why::Stopped));
-        }
-        let mut events = self.unanswered.answer(&Why::Stopped);
-        events.push(last);
-        Ok(Outcome::Last(Ready::of(events)))
+    /// The end of a run that was asked to stop. An agent that fails because it was stopped was stopped
+    /// (P-11); the log answers its calls, so that nobody carries them out afterwards.
+    async fn stopped(&mut self, last: Event, batch: Batch) -> Result<Outcome, Outcome> {
+        self.write(batch).await?;
+        Ok(match last {
+            Event::RunFinished(finished) => {
+                Outcome::Last(Batch::new(vec![ending::cancelled(*finished)]))
+            }
+            _ => Outcome::End(Why::Stopped),
+        })
     }
 
     /// Ends the run on the agent's behalf.
     async fn end(&mut self, why: Why) {
-        let events = match self.runs.held() {
-            // It had ended, as far as its agent knew; but a run that was stopped has not failed.
-            Some(held) if why != Why::Stopped || matches!(held, Event::RunFinished(_)) => {
-                vec![held]
-            }
-            _ => ending::end(&self.unanswered, &self.lease, &why),
+        let last = match (self.runs.held(), &why) {
+            // It had ended, as far as its agent knew.
+            (Some(Event::RunFinished(finished)), Why::Stopped) => ending::cancelled(*finished),
+            (Some(held), Why::Failed { .. }) => held,
+            (_, why) => ending::end(&self.lease, why),
         };
-        let least = events.last().cloned();
-        match self.last(Ready::of(events)).await {
+        match self.last(Batch::new(vec![last.clone()])).await {
             Ok(()) => {}
             Err(JournalError::Rule { fault, .. }) => {
                 tracing::error!(%fault, "the log does not take the end of a run");
-                self.least(least.into_iter().collect()).await;
+                self.least(last).await;
             }
             Err(error) => self.unwritten(&error).await,
         }
     }
 
     /// Ends the run as its agent did, if that is an end.
-    async fn finish(&mut self, ready: Ready) {
-        match self.last(ready).await {
+    async fn finish(&mut self, batch: Batch) {
+        match self.last(batch).await {
             Ok(()) => {}
             Err(JournalError::Rule { fault, .. }) => {
                 self.end(rule_broken(&fault.to_string())).await;
@@ -351,13 +347,13 @@ impl Record {
     /// Says that the run could not be recorded, which is the least there is to say.
     async fn unwritten(&mut self, error: &JournalError) {
         let Why::Failed { code, message } = not_written(error) else { return };
-        self.least(vec![RunError::new(message).code(code).into()]).await;
+        self.least(RunError::new(message).code(code).into()).await;
     }
 
     /// Tries to end the run for the last time. If that fails too its lease is given back, so that
     /// whoever looks next ends the run, and its viewers are told.
-    async fn least(&mut self, events: Vec<Event>) {
-        let Err(error) = self.last(Ready::of(events)).await else { return };
+    async fn least(&mut self, last: Event) {
+        let Err(error) = self.last(Batch::new(vec![last])).await else { return };
         tracing::error!(%error, run = %self.lease.run(), "a run could not be ended");
         let thread = self.lease.thread();
         // In this order: once the lease is given back another run may begin, and takes the mark away.
@@ -369,14 +365,13 @@ impl Record {
         }
     }
 
-    async fn write(&mut self, ready: Ready) -> Result<(), Outcome> {
-        let Ready { batch, calls } = ready;
+    async fn write(&mut self, batch: Batch) -> Result<(), Outcome> {
         if batch.is_empty() {
             return Ok(());
         }
         let shown = self.shown(&batch);
         let written = self.journal.append_batch(&self.lease, batch).await;
-        self.saw(&written, calls, &shown);
+        self.show(&written, &shown);
         match written {
             Ok(_) => Ok(()),
             Err(JournalError::LeaseLost { .. }) => Err(Outcome::LeaseLost),
@@ -388,11 +383,10 @@ impl Record {
     }
 
     /// Writes the end of the run. That the lease is lost is no failure: then somebody else has.
-    async fn last(&mut self, ready: Ready) -> Result<(), JournalError> {
-        let Ready { batch, calls } = ready;
+    async fn last(&mut self, batch: Batch) -> Result<(), JournalError> {
         let shown = self.shown(&batch);
         let written = self.journal.finish_batch(&self.lease, batch).await;
-        self.saw(&written, calls, &shown);
+        self.show(&written, &shown);
         match written {
             Ok(_) => Ok(()),
             Err(JournalError::LeaseLost { .. }) => {
@@ -403,58 +397,19 @@ impl Record {
         }
     }
 
-    /// Takes note of what the log has taken of a batch.
-    fn saw(
-        &mut self,
-        written: &Result<u64, JournalError>,
-        calls: Vec<(usize, Note)>,
-        shown: &[Bytes],
-    ) {
+    /// Shows developers what the log has taken of a batch.
+    fn show(&self, written: &Result<u64, JournalError>, shown: &[Bytes]) {
         let taken = match written {
             Ok(_) => usize::MAX,
             Err(JournalError::Rule { accepted, .. }) => *accepted,
             Err(_) => 0,
         };
-        for (_, note) in calls.into_iter().filter(|(at, _)| *at < taken) {
-            self.unanswered.see(note);
-        }
         self.debug.show(&self.agent, &self.lease, &shown[..shown.len().min(taken)]);
     }
 
     /// What developers are shown of a batch, where any watch.
     fn shown(&self, batch: &Batch) -> Vec<Bytes> {
         if self.debug.is_watched() { batch.texts().cloned().collect() } else { Vec::new() }
-    }
-}
-
-/// Events that are to be written together.
-#[derive(Default)]
-struct Ready {
-    batch: Batch,
-    /// What [`Unanswered`] has to see once it is written, by the place in the batch.
-    calls: Vec<(usize, Note)>,
-}
-
-impl Ready {
-    fn of(events: Vec<Event>) -> Self {
-        let mut ready = Self::default();
-        for event in events {
-            ready.push(event);
-        }
-        ready
-    }
-
-    /// Adds an event, and gives how many bytes of JSON text it is.
-    fn push(&mut self, event: Event) -> u64 {
-        if let Some(note) = Note::of(&event) {
-            self.calls.push((self.batch.len(), note));
-        }
-        self.batch.push(event)
-    }
-
-    fn pop(&mut self) {
-        self.batch.pop();
-        self.calls.retain(|(at, _)| *at < self.batch.len());
     }
 }
 

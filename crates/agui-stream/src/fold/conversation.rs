@@ -234,6 +234,18 @@ impl Conversation {
         self.pending.iter()
     }
 
+    /// Those of the [`pending_tool_calls`](Self::pending_tool_calls) that the run at hand has made, or
+    /// the last one where none is going on.
+    pub fn pending_tool_calls_of_run(&self) -> impl Iterator<Item = &ToolCallId> {
+        self.pending.of_run()
+    }
+
+    /// Whether a tool message answers a call.
+    #[must_use]
+    pub fn is_answered(&self, call: &ToolCallId) -> bool {
+        self.messages.is_answered(call)
+    }
+
     /// What all runs folded here have used, one entry for each provider and model.
     #[must_use]
     pub fn usage(&self) -> &[TokenUsage] {

@@ -50,6 +50,11 @@ impl<K: Clone + Eq + Hash, V> Ordered<K, V> {
         self.places.retain(|key, _| keep(key));
     }
 
+    /// Those from a place on.
+    pub(super) fn iter_from(&self, place: u64) -> impl Iterator<Item = (&K, &V)> {
+        self.held.range(place..).map(|(_, (key, value))| (key, value))
+    }
+
     pub(super) fn len(&self) -> usize {
         self.held.len()
     }

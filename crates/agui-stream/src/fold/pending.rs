@@ -36,6 +36,11 @@ impl Pending {
         self.calls.retain(keep);
     }
 
+    /// The calls of the run at hand.
+    pub(super) fn of_run(&self) -> impl Iterator<Item = &ToolCallId> {
+        self.calls.iter_from(self.run).map(|(call, ())| call)
+    }
+
     pub(super) fn iter(&self) -> impl ExactSizeIterator<Item = &ToolCallId> {
         self.calls.iter().map(|(call, ())| call)
     }

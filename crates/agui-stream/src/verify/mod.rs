@@ -218,6 +218,13 @@ impl Verifier {
         others.iter().chain(&subagents).map(OpenItem::closing_event).collect()
     }
 
+    /// Whether a subagent was announced in this run, and has ended since: nothing more is attributed to
+    /// it (P-57).
+    #[must_use]
+    pub fn is_gone(&self, subagent: &SubagentRunId) -> bool {
+        self.subagents.is_known(subagent) && !self.subagents.is_open(subagent)
+    }
+
     #[inline]
     fn check(&mut self, event: &Event) -> Result<(), Fault> {
         if self.phase != Phase::Active {
