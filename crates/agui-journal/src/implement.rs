@@ -6,7 +6,9 @@ use agui_stream::fold::Applied;
 use agui_stream::{Conversation, Ending, Fault, OpenItem, RunState, Verifier};
 use agui_types::event::{RunError, RunFinished, RunStarted, StateSnapshot};
 use agui_types::json::Value;
-use agui_types::{CancelledOutcome, Event, Json, Message, RunAgentInput, RunId, ThreadId, ToJson};
+use agui_types::{
+    CancelledOutcome, Event, Json, Message, ResumeEntry, RunAgentInput, RunId, ThreadId, ToJson,
+};
 
 pub use crate::compaction::{compact_run, place};
 pub use crate::entry::Encoded;
@@ -29,6 +31,8 @@ pub struct Fold {
     verifier: Verifier,
     /// What opened the items that the run at hand has opened.
     openers: HashMap<Opened, Event>,
+    /// The answers to interrupts that the run at hand was given.
+    resume: Vec<ResumeEntry>,
     /// Reused from event to event.
     applied: Applied,
 }
@@ -54,6 +58,7 @@ impl Fold {
             conversation,
             verifier: Verifier::new(),
             openers: HashMap::new(),
+            resume: Vec::new(),
             applied: Applied::default(),
         }
     }
@@ -74,6 +79,10 @@ impl Fold {
                 Edge::Opens => drop(self.openers.insert(opened, event.clone())),
                 Edge::Closes => drop(self.openers.remove(&opened)),
             }
+        }
+        if let Event::RunStarted(started) = event {
+            let input = started.input.as_ref();
+            self.resume = input.and_then(|input| input.resume.clone()).unwrap_or_default();
         }
         self.conversation.apply(event, &mut self.applied);
         Ok(())
@@ -129,6 +138,8 @@ impl Fold {
             state: self.state(),
             open_interrupts,
             pending_tool_calls,
+            pending_of_run: self.conversation.pending_tool_calls_of_run().cloned().collect(),
+            resume: self.resume.clone(),
             started: matches!(self.verifier.run(), RunState::Active { .. }),
             running,
             open: open.iter().filter_map(opener).collect(),

@@ -5,6 +5,7 @@ use std::io::Write;
 use agui_journal::{Cursor, ThreadKey};
 use agui_types::JsonObject;
 use agui_types::json::read_string;
+use bytes::Bytes;
 use http::HeaderMap;
 
 /// How the places of one thread are named: the position, and a mark of the thread, so that a place in
@@ -68,14 +69,13 @@ impl Places {
         }
     }
 
-    /// Where a viewer wants to read on: `Last-Event-ID`, or the body's `lastSeenEventId`. An empty one
-    /// names no place.
-    pub(crate) fn asked(self, headers: &HeaderMap, body: &[u8]) -> From {
+    /// Where a viewer wants to read on: `Last-Event-ID`, or what its body says. An empty one names no
+    /// place.
+    pub(crate) fn asked(self, headers: &HeaderMap, last_seen: Option<&str>) -> From {
         if let Some(header) = headers.get("last-event-id").filter(|value| !value.is_empty()) {
             return header.to_str().map_or(From::Nowhere, |name| self.read(name.trim()));
         }
-        let body = std::str::from_utf8(body).ok().and_then(|body| JsonObject::parse(body).ok());
-        let Some(member) = body.as_ref().and_then(|body| body.get("lastSeenEventId")) else {
+        let Some(member) = last_seen else {
             return From::Start;
         };
         match read_string(member) {
@@ -85,6 +85,30 @@ impl Places {
             None => From::Nowhere,
         }
     }
+}
+
+/// Takes the member `lastSeenEventId` out of a viewer's body, as its exact text: it is the runtime's, and
+/// the protocol's input has none of that name.
+pub(crate) fn take_last_seen(body: Bytes) -> (Bytes, Option<String>) {
+    const NAME: &str = "lastSeenEventId";
+    let text = std::str::from_utf8(&body).ok().filter(|text| text.contains(NAME));
+    let Some(object) = text.and_then(|text| JsonObject::parse(text).ok()) else {
+        return (body, None);
+    };
+    let Some(member) = object.get(NAME).map(str::to_owned) else { return (body, None) };
+    let mut rest = String::with_capacity(body.len());
+    for (name, value) in object.members().filter(|(name, _)| name != NAME) {
+        rest.push(if rest.is_empty() { '{' } else { ',' });
+        write_string(&mut rest, &name);
+        rest.push(':');
+        rest.push_str(value);
+    }
+    rest.push_str(if rest.is_empty() { "{}" } else { "}" });
+    (rest.into(), Some(member))
+}
+
+fn write_string(out: &mut String, text: &str) {
+    out.push_str(serde_json::Value::from(text).to_string().as_str());
 }
 
 /// The name of a place.
@@ -141,16 +165,36 @@ mod tests {
         let mut headers = HeaderMap::new();
         for nothing in ["", "{", "{}", r#"{"lastSeenEventId":null}"#, r#"{"lastSeenEventId":" "}"#]
         {
-            assert_eq!(here.asked(&headers, nothing.as_bytes()), From::Start, "{nothing}");
+            let (_, last_seen) = take_last_seen(Bytes::from(nothing));
+            assert_eq!(here.asked(&headers, last_seen.as_deref()), From::Start, "{nothing}");
         }
-        let body = br#"{"lastSeenEventId":"7"}"#;
+        assert_eq!(here.asked(&headers, Some("7")), From::Nowhere);
+        let body = Some("\"7\"");
         assert_eq!(here.asked(&headers, body), From::Behind(Cursor::after(7)));
-        assert_eq!(here.asked(&headers, br#"{"lastSeenEventId":7}"#), From::Nowhere);
         headers.insert("last-event-id", HeaderValue::from_static(""));
         assert_eq!(here.asked(&headers, body), From::Behind(Cursor::after(7)));
         headers.insert("last-event-id", HeaderValue::from_static("8"));
         assert_eq!(here.asked(&headers, body), From::Behind(Cursor::after(8)));
         headers.insert("last-event-id", HeaderValue::from_bytes(b"\xe9").unwrap());
         assert_eq!(here.asked(&headers, body), From::Nowhere);
+    }
+
+    #[test]
+    fn the_place_is_taken_out_and_nothing_else() {
+        for (body, rest, member) in [
+            (r#"{"lastSeenEventId":"7"}"#, "{}", Some("\"7\"")),
+            (
+                r#" {"a" : [1.0], "lastSeenEventId": 7 ,"b\u0022\n":"lastSeenEventId"} "#,
+                r#"{"a":[1.0],"b\"\n":"lastSeenEventId"}"#,
+                Some("7"),
+            ),
+            (r#"{"lastSeenEventId":1,"a":2,"lastSeenEventId":"2"}"#, r#"{"a":2}"#, Some("\"2\"")),
+            (r#"{"a":{"lastSeenEventId":1}}"#, r#"{"a":{"lastSeenEventId":1}}"#, None),
+            (r#"{"lastSeenEventId":1"#, r#"{"lastSeenEventId":1"#, None),
+            (r#"["lastSeenEventId"]"#, r#"["lastSeenEventId"]"#, None),
+        ] {
+            let (found, taken) = take_last_seen(Bytes::from(body));
+            assert_eq!((&*found, taken.as_deref()), (rest.as_bytes(), member));
+        }
     }
 }

@@ -30,7 +30,7 @@ use crate::agents::{Agents, Hosted};
 use crate::answer::{self, Answer, Problem};
 use crate::dialect::{Dialect, Spoken};
 use crate::info::{Abilities, Info, ThreadEndpoints};
-use crate::position::{From, Places};
+use crate::position::{From, Places, take_last_seen};
 use crate::route::{Envelope, EnvelopeError, Found, names_a_method, resolve};
 use crate::runtime::{NotBegun, Place, TooMany};
 use crate::{
@@ -146,7 +146,7 @@ impl RuntimeService {
     }
 
     async fn perform(&self, head: &Parts, principal: &Principal, asked: Asked) -> Answer {
-        let Asked { operation, body, query, enveloped } = asked;
+        let Asked { operation, mut body, query, enveloped } = asked;
         let settings = &self.0.0.settings;
         let agents = match settings.agents.agents(head, principal).await {
             Ok(agents) => agents,
@@ -158,6 +158,10 @@ impl RuntimeService {
             Some(Ok(hosted)) => Some(hosted),
             Some(Err(id)) => return answer::unknown_agent(id),
         };
+        let mut last_seen = None;
+        if let Operation::Connect { .. } = operation {
+            (body, last_seen) = take_last_seen(body);
+        }
         let input = match operation {
             Operation::Run { .. } | Operation::Connect { .. } | Operation::Suggest { .. } => {
                 match judge_input(&body) {
@@ -197,7 +201,7 @@ impl RuntimeService {
             }
             (Operation::Connect { .. }, _, Some(input)) => {
                 let key = key(input.thread_id.as_str());
-                self.connect(head, key, &input, &body).await
+                self.connect(head, key, &input, last_seen.as_deref()).await
             }
             (Operation::Suggest { .. }, Some(hosted), Some(input)) => {
                 self.suggest(head, hosted, input)
@@ -293,7 +297,7 @@ impl RuntimeService {
         head: &Parts,
         thread: ThreadKey,
         input: &RunAgentInput,
-        body: &[u8],
+        last_seen: Option<&str>,
     ) -> Answer {
         let dialect = Dialect::of(input);
         let place = match self.0.place(Some(&thread)) {
@@ -301,7 +305,7 @@ impl RuntimeService {
             Err(too_many) => return too_many_viewers(too_many),
         };
         let journal = Arc::clone(self.0.journal());
-        let from = match Places::of(&thread).asked(&head.headers, body) {
+        let from = match Places::of(&thread).asked(&head.headers, last_seen) {
             From::Start => Cursor::START,
             From::Behind(cursor) => cursor,
             From::Nowhere => return self.restate(head, thread, input, place).await,

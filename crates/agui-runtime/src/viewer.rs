@@ -5,8 +5,7 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use agui_journal::{Cursor, Follower, Journal, JournalError, Snapshot, ThreadKey, Until};
-use agui_types::event::{MessagesSnapshot, RunFinished, RunStarted, StateSnapshot};
-use agui_types::{Event, InterruptOutcome, Interrupts, RunId, ToJson};
+use agui_types::{Event, RunId, ToJson};
 use agui_wire::sse::Encoder;
 use bytes::Bytes;
 use futures_util::stream::unfold;
@@ -50,32 +49,19 @@ pub(crate) fn from_snapshot<U: Future<Output = ()> + Send + 'static>(
 }
 
 impl Opening {
-    /// A run that holds the thread as it is. It is the run that is going on, with what it has open
-    /// opened again; or, where none has started, one that finishes at once.
-    ///
-    /// Its last frame alone has a place: who is cut off before it has not seen the thread.
-    fn of(thread: &ThreadKey, snapshot: Snapshot, asked: &RunId, dialect: Dialect) -> Self {
-        let id = &thread.thread;
-        let running = snapshot.running.filter(|_| snapshot.started);
-        let run = running.as_ref().unwrap_or(asked);
-        let mut events: Vec<Event> = vec![
-            RunStarted::new(id, run).into(),
-            StateSnapshot::new(snapshot.state).into(),
-            MessagesSnapshot::new(snapshot.messages).into(),
-        ];
-        if running.is_some() {
-            events.extend(snapshot.open);
-        } else {
-            let mut finished = RunFinished::new(id, run);
-            if let Ok(open) = Interrupts::try_from(snapshot.open_interrupts) {
-                finished = finished.outcome(InterruptOutcome::new(open));
-            }
-            events.push(finished.into());
+    /// The thread restated. Its last frame alone has a place: who is cut off before it has not seen the
+    /// thread.
+    fn of(thread: &ThreadKey, mut snapshot: Snapshot, asked: &RunId, dialect: Dialect) -> Self {
+        let place = Places::of(thread).name(snapshot.position);
+        if dialect == Dialect::Early {
+            // These have no word for calls that wait, and take one that is begun again for another.
+            snapshot.pending_tool_calls.clear();
+            snapshot.pending_of_run.clear();
         }
+        let events = snapshot.restated(&thread.thread, asked);
         let mut out = Vec::new();
         Encoder::comment(&mut out, "the position is unknown; this is the thread as it is now");
         let events: Vec<Event> = events.into_iter().filter_map(|it| dialect.say(it)).collect();
-        let place = Places::of(thread).name(snapshot.position);
         for (at, event) in events.iter().enumerate() {
             let last = at + 1 == events.len();
             frame(last.then_some(place), &event.to_json(), &mut out);

@@ -54,8 +54,9 @@ fn event(frame: &str) -> Event {
     Event::from_json_exact(data).unwrap()
 }
 
-/// Folds an answer that a strict verifier accepts by itself: messages, state, open interrupts.
-fn folded(body: &str) -> (Value, Value, Value) {
+/// Folds an answer that a strict verifier accepts by itself: messages, state, open interrupts, pending
+/// calls.
+fn folded(body: &str) -> (Value, Value, Value, Vec<String>) {
     let mut verifier = Verifier::new();
     let mut conversation = Conversation::new(Vec::new(), Tree::Object(Default::default()));
     let mut applied = Applied::default();
@@ -71,7 +72,8 @@ fn folded(body: &str) -> (Value, Value, Value) {
     let messages = conversation.messages().to_vec();
     let messages: Vec<Value> = messages.iter().map(|it| parsed(&it.to_json())).collect();
     let open = serde_json::to_value(conversation.open_interrupts()).unwrap();
-    (messages.into(), parsed(conversation.state().to_json().as_str()), open)
+    let pending = conversation.pending_tool_calls().map(ToString::to_string).collect();
+    (messages.into(), parsed(conversation.state().to_json().as_str()), open, pending)
 }
 
 fn is_restated(body: &str) -> bool {
@@ -157,8 +159,8 @@ async fn a_run_is_joined_at_every_index() {
         sender.send(last.clone()).unwrap();
         drop(sender);
         seen.push_str(&read(watching).await.body);
-        let (messages, state, open) = folded(&seen);
-        assert_eq!(open[0]["id"], "r2-ask");
+        let expected = folded(&seen);
+        assert_eq!(expected.2[0]["id"], "r2-ask");
         // Two see the same bytes, whoever started what they see.
         assert!(seen.ends_with(&read(first).await.body));
         for (place, response) in joined {
@@ -172,9 +174,7 @@ async fn a_run_is_joined_at_every_index() {
                     assert_eq!(body, rest);
                 }
                 None if is_restated(&body) => {
-                    let (restated, final_state, still_open) = folded(&body);
-                    assert_eq!(restated, messages, "{body}");
-                    assert_eq!((final_state, still_open), (state.clone(), open.clone()));
+                    assert_eq!(folded(&body), expected, "{body}");
                 }
                 None => assert_eq!(body, seen),
             }
@@ -236,7 +236,7 @@ async fn an_unknown_place_gets_the_thread_as_it_is() {
         fixture.journal.delete(&ThreadKey::new(Tenant::default(), "t")).await.unwrap();
         let body = ask(&fixture, connecting(Some(places[3]))).await.body;
         assert!(is_restated(&body));
-        assert_eq!(folded(&body), (json!([]), json!({}), json!([])));
+        assert_eq!(folded(&body), (json!([]), json!({}), json!([]), Vec::new()));
         assert_eq!(ask(&fixture, connecting(None)).await.body, "");
     }
 }
@@ -351,7 +351,7 @@ fn sound(run: &str, moves: &[Move], end: u8) -> Vec<Event> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..Default::default() })]
 
-    /// Runs by chance, cut by chance, compacted or not, in both journals: pieces that follow each other
+    /// C-54, C-85: runs by chance, answers to interrupts by chance, cut by chance, compacted or not, in both journals: pieces that follow each other
     /// are the whole, pieces that restate it fold to the same, and every one is accepted by a strict
     /// verifier, as a continuation or by itself.
     #[test]
@@ -359,6 +359,7 @@ proptest! {
         runs in prop::collection::vec((prop::collection::vec((any::<u8>(), 0..6_u8), 0..40), any::<u8>()), 1..4),
         cuts in prop::collection::vec(any::<prop::sample::Index>(), 1..5),
         live_at in any::<prop::sample::Index>(),
+        answered in any::<u8>(),
         compacted in any::<bool>(),
     ) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -378,7 +379,12 @@ proptest! {
                 let script = sound("last", &last.0, last.1);
                 let at = live_at.index(script.len());
                 let sender = feed.next();
-                let run = open(&fixture, asking("run", "last")).await;
+                let mut asked = input("t", "last", &[("last-user", "Go")]);
+                asked["protocolVersion"] = json!("1.0");
+                let answers = (0..before.len()).filter(|at| answered >> at & 1 == 1);
+                let answers = answers.map(|at| json!({"interruptId": format!("r{at}-ask"), "status": "resolved"}));
+                asked["resume"] = answers.collect();
+                let run = open(&fixture, request("POST", "/agent/default/run", asked)).await;
                 script[..at].iter().for_each(|event| sender.send(event.clone()).unwrap());
                 let run = match at {
                     0 => run,
@@ -390,9 +396,7 @@ proptest! {
 
                 let whole = ask(&fixture, connecting(None)).await.body;
                 let expected = folded(&whole);
-                // Interrupts of an earlier run that this one does not answer are told with its end.
-                let (messages, state, _) = folded(&read(joins).await.body);
-                prop_assert_eq!((&messages, &state), (&expected.0, &expected.1));
+                prop_assert_eq!(folded(&read(joins).await.body), expected.clone());
                 let frames = frames(&whole);
                 let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut.index(frames.len())).collect();
                 cuts.sort_unstable();

@@ -50,6 +50,7 @@ macro_rules! journal_suite {
             reading::viewers_of_a_deleted_thread_get_an_error,
             reading::an_unknown_thread_is_named_as_such,
             snapshots::a_snapshot_in_the_middle_goes_on,
+            snapshots::a_snapshot_at_every_place_folds_to_the_same,
             snapshots::interrupts_and_calls_are_facts,
             snapshots::a_failed_run_leaves_what_was_open,
             stopping::a_stop_is_seen,

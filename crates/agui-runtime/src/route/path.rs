@@ -59,8 +59,13 @@ pub(crate) fn resolve(method: &Method, path: &str, base: &str) -> Found {
             return Found::Operation(Operation::UpdateThread { thread: owned(thread) });
         }
         // Behind those two: a thread may have this name.
-        ["threads", "clear"] => (Operation::ClearThreads, "POST"),
-        ["threads", "subscribe"] => (Operation::SubscribeThreads, "POST"),
+        ["threads", "clear"] if method == Method::POST => {
+            return Found::Operation(Operation::ClearThreads);
+        }
+        ["threads", "subscribe"] if method == Method::POST => {
+            return Found::Operation(Operation::SubscribeThreads);
+        }
+        ["threads", "clear" | "subscribe"] => return Found::WrongMethod("POST, PATCH, DELETE"),
         ["threads", _] => return Found::WrongMethod("PATCH, DELETE"),
         ["threads", thread, "archive"] => {
             (Operation::ArchiveThread { thread: owned(thread) }, "POST")
@@ -167,7 +172,6 @@ mod tests {
             assert_eq!(resolve(&Method::DELETE, &path, ""), Found::Operation(delete));
             let update = Operation::UpdateThread { thread: thread.into() };
             assert_eq!(resolve(&Method::PATCH, &path, ""), Found::Operation(update));
-            assert_eq!(resolve(&Method::GET, &path, ""), Found::WrongMethod("POST"));
         }
         assert_eq!(
             post("/api/copilotkit/threads/clear"),
@@ -182,5 +186,55 @@ mod tests {
         assert_eq!(post("/api/copilotkit/info"), Found::WrongMethod("GET"));
         let head = resolve(&Method::HEAD, "/info", "");
         assert_eq!(head, Found::WrongMethod("GET"));
+    }
+
+    /// Every path, with every method: `Allow` names those that are taken, and no other.
+    #[test]
+    fn allow_names_each_method_that_the_path_takes() {
+        let methods = [
+            Method::GET,
+            Method::HEAD,
+            Method::POST,
+            Method::PUT,
+            Method::PATCH,
+            Method::DELETE,
+            Method::OPTIONS,
+            Method::TRACE,
+        ];
+        for path in [
+            "/info",
+            "/agent/a/run",
+            "/agent/a/connect",
+            "/agent/a/suggest",
+            "/agent/a/stop/t",
+            "/transcribe",
+            "/threads",
+            "/threads/t",
+            "/threads/clear",
+            "/threads/subscribe",
+            "/threads/t/archive",
+            "/threads/t/messages",
+            "/threads/t/events",
+            "/threads/t/state",
+            "/threads/clear/messages",
+            "/inspector-metadata",
+            "/cpk-debug-events",
+            "/annotate",
+        ] {
+            let found = methods.each_ref().map(|method| resolve(method, path, ""));
+            let taken: Vec<&str> = methods
+                .iter()
+                .zip(&found)
+                .filter(|(_, found)| matches!(found, Found::Operation(_)))
+                .map(|(method, _)| method.as_str())
+                .collect();
+            for found in &found {
+                let Found::WrongMethod(allow) = found else { continue };
+                let mut allowed: Vec<&str> = allow.split(", ").collect();
+                allowed.sort_by_key(|it| methods.iter().position(|method| method == it));
+                assert_eq!(allowed, taken, "{path}");
+            }
+            assert!(!taken.is_empty(), "{path}");
+        }
     }
 }
