@@ -8,11 +8,11 @@ use agui_journal::{
 };
 use agui_server::ResponseBody;
 use agui_types::json::read_string;
-use agui_types::{Json, JsonObject};
+use agui_types::{Json, JsonObject, Message};
 use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::future::ready;
-use futures_util::stream::{once, unfold};
+use futures_util::stream::{iter, once, unfold};
 use http::StatusCode;
 use serde::Serialize;
 
@@ -172,21 +172,67 @@ pub(crate) async fn delete(journal: &dyn Journal, thread: &ThreadKey) -> Answer 
     }
 }
 
-/// `GET /threads/{id}/messages`; of a thread that is not there, none.
+/// `GET /threads/{id}/messages`; of a thread that is not there, none. Written as it is asked for, a piece
+/// of [`PIECE`] at a time: beside the folded thread it costs no more than that.
 pub(crate) async fn messages(journal: &dyn Journal, thread: &ThreadKey) -> Answer {
-    #[derive(Serialize)]
-    struct Messages<'a> {
-        messages: Vec<MessageRow<'a>>,
+    let messages = match journal.snapshot(thread).await {
+        Ok(snapshot) => snapshot.messages,
+        Err(JournalError::ThreadNotFound) => Vec::new(),
+        Err(error) => return failed(&error),
+    };
+    let mut rows = Rows::of(messages);
+    let first = rows.next().unwrap_or_default();
+    answer::json_body(if rows.over {
+        ResponseBody::whole(first)
+    } else {
+        ResponseBody::frames(iter(std::iter::once(first).chain(rows)), None)
+    })
+}
+
+/// How many bytes of a list of messages are written at once, at most; a message that is longer is written
+/// by itself.
+const PIECE: usize = 64 * 1024;
+
+/// The rows of messages as JSON text, in pieces. What is written of the messages is held no longer.
+struct Rows {
+    messages: std::vec::IntoIter<Message>,
+    /// What is written, and not given out yet: the next piece begins with it.
+    next: Vec<u8>,
+    first: bool,
+    over: bool,
+}
+
+impl Rows {
+    fn of(messages: Vec<Message>) -> Self {
+        let next = b"{\"messages\":[".to_vec();
+        Self { messages: messages.into_iter(), next, first: true, over: false }
     }
-    match journal.snapshot(thread).await {
-        Ok(snapshot) => {
-            let messages = snapshot.messages.iter().filter_map(MessageRow::of).collect();
-            answer::json(StatusCode::OK, &Messages { messages })
+}
+
+impl Iterator for Rows {
+    type Item = Bytes;
+
+    fn next(&mut self) -> Option<Bytes> {
+        if self.over {
+            return None;
         }
-        Err(JournalError::ThreadNotFound) => {
-            answer::json(StatusCode::OK, &Messages { messages: Vec::new() })
+        let mut piece = std::mem::take(&mut self.next);
+        for message in self.messages.by_ref() {
+            let Some(row) = MessageRow::of(&message) else { continue };
+            // Texts and protocol types: writing them cannot fail.
+            let row = serde_json::to_vec(&row).unwrap_or_default();
+            let comma: &[u8] = if self.first { b"" } else { b"," };
+            self.first = false;
+            if piece.len() + comma.len() + row.len() > PIECE && !piece.is_empty() {
+                self.next = [comma, &row].concat();
+                return Some(piece.into());
+            }
+            piece.extend_from_slice(comma);
+            piece.extend_from_slice(&row);
         }
-        Err(error) => failed(&error),
+        self.over = true;
+        piece.extend_from_slice(b"]}");
+        Some(piece.into())
     }
 }
 
@@ -270,5 +316,32 @@ fn missing(error: &JournalError) -> Answer {
             .message("there is no such thread")
             .with(StatusCode::NOT_FOUND),
         error => failed(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use agui_types::message::UserMessage;
+
+    use super::*;
+
+    /// The lengths of the pieces that messages with so long rows come in.
+    fn pieces(rows: &[usize]) -> Vec<usize> {
+        const AROUND: usize = r#"{"id":"m","role":"user","content":""}"#.len();
+        let message = |length: &usize| UserMessage::new("m", "x".repeat(length - AROUND)).into();
+        Rows::of(rows.iter().map(message).collect()).map(|piece| piece.len()).collect()
+    }
+
+    #[test]
+    fn pieces_are_as_long_as_they_may_be() {
+        const BEGIN: usize = r#"{"messages":["#.len();
+        assert_eq!(pieces(&[]), [BEGIN + 2]);
+        assert_eq!(pieces(&[PIECE - BEGIN]), [PIECE + 2]);
+        assert_eq!(pieces(&[PIECE - BEGIN + 1]), [BEGIN, PIECE - BEGIN + 1 + 2]);
+        // A comma is between two.
+        assert_eq!(pieces(&[100, PIECE - BEGIN - 101]), [PIECE + 2]);
+        assert_eq!(pieces(&[100, PIECE - BEGIN - 100]), [BEGIN + 100, PIECE - BEGIN - 99 + 2]);
+        let long = 3 * PIECE;
+        assert_eq!(pieces(&[100, long, 100]), [BEGIN + 100, 1 + long, 101 + 2]);
     }
 }

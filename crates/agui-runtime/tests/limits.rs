@@ -5,11 +5,14 @@ mod common;
 use std::sync::Arc;
 
 use agui_agent::{AgentResult, Run};
-use agui_journal::Entry;
+use agui_journal::{Entry, Tenant, ThreadKey};
 use agui_runtime::{Agents, BearerTokens, Principal, RuntimeBuilder, codes};
 use agui_types::{Event, FromJson, ToJson};
+use bytes::Bytes;
 use common::*;
 use http::{HeaderValue, Request, StatusCode};
+use http_body::Body;
+use http_body_util::BodyExt;
 use serde_json::{Value, json};
 
 fn run_on(thread: &str) -> Request<http_body_util::Full<bytes::Bytes>> {
@@ -151,4 +154,57 @@ fn too_large(answer: &Answer, message: &str) {
     let (_, last) = answer.events().pop().unwrap();
     assert_eq!((&last["type"], &last["code"]), (&json!("RUN_ERROR"), &json!(codes::RUN_TOO_LARGE)));
     assert!(last["message"].as_str().unwrap().contains(message), "{last}");
+}
+
+/// The messages of a thread are written a piece at a time, by both routes, and are the same text as if
+/// they had been written at once; those of a small one are.
+#[tokio::test]
+async fn the_messages_of_a_thread_come_in_pieces() {
+    let said: Vec<(String, String)> = (0..60)
+        .map(|at| (format!("m{at}"), "é\"\n ".repeat(if at == 30 { 40_000 } else { 700 })))
+        .collect();
+    let said: Vec<(&str, &str)> = said.iter().map(|(id, text)| (&**id, &**text)).collect();
+    for (journal, _folder) in journals().await {
+        let fixture = fixture_on(agents(&Arc::default()), journal, |builder| builder);
+        for (thread, said, pieces) in [("large", &said[..], 3..), ("small", &said[..3], 1..)] {
+            run(&fixture, "default", input(thread, "r", said)).await;
+            let key = ThreadKey::new(Tenant::default(), thread);
+            let messages = fixture.journal.snapshot(&key).await.unwrap().messages;
+            let answer = &messages[said.len()];
+            let mut rows: Vec<String> = said
+                .iter()
+                .map(|(id, text)| {
+                    let text = serde_json::to_string(text).unwrap();
+                    format!(r#"{{"id":"{id}","role":"user","content":{text}}}"#)
+                })
+                .collect();
+            let answer = serde_json::to_value(answer).unwrap();
+            let (id, text) = (&answer["id"], &answer["content"]);
+            rows.push(format!(r#"{{"id":{id},"role":"assistant","content":{text}}}"#));
+            let expected = format!(r#"{{"messages":[{}]}}"#, rows.join(","));
+            let path = format!("/threads/{thread}/messages");
+            let params = json!({"path": path, "httpMethod": "GET"});
+            for asked in [
+                request("GET", &path, Value::Null),
+                envelope("resource/request", params, Value::Null),
+            ] {
+                let answer = open(&fixture, asked).await;
+                assert_eq!(answer.headers()["content-type"], "application/json");
+                let whole = answer.body().size_hint().exact();
+                assert_eq!(whole.is_some(), pieces.start == 1);
+                let mut body = Box::pin(answer.into_body());
+                let mut frames: Vec<Bytes> = Vec::new();
+                while let Some(frame) = body.frame().await {
+                    frames.push(frame.unwrap().into_data().unwrap());
+                }
+                assert!(frames.len() >= pieces.start, "{}", frames.len());
+                let long = |frame: &&Bytes| frame.len() > 64 * 1024 + 2;
+                assert_eq!(frames.iter().filter(long).count(), usize::from(thread == "large"));
+                // Not shown where they differ: they are long.
+                assert!(frames.concat() == expected.as_bytes(), "{thread}: another text");
+            }
+        }
+        let unknown = get(&fixture, "/threads/nowhere/messages").await;
+        assert_eq!(unknown.body, r#"{"messages":[]}"#);
+    }
 }
