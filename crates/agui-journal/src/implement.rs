@@ -83,6 +83,8 @@ impl Fold {
         if let Event::RunStarted(started) = event {
             let input = started.input.as_ref();
             self.resume = input.and_then(|input| input.resume.clone()).unwrap_or_default();
+        } else if event.is_terminal() {
+            self.resume.clear();
         }
         self.conversation.apply(event, &mut self.applied);
         Ok(())
