@@ -146,6 +146,31 @@ impl Default for ReadLimit {
     }
 }
 
+/// What is left of a limit.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Room {
+    left: ReadLimit,
+    is_empty: bool,
+}
+
+impl Room {
+    pub(crate) fn new(limit: ReadLimit) -> Self {
+        Self { left: limit, is_empty: true }
+    }
+
+    /// Whether the page has room for an event of so many bytes of JSON text; then it has that much
+    /// less.
+    pub(crate) fn takes(&mut self, bytes: usize) -> bool {
+        let Self { left, is_empty } = self;
+        if !std::mem::replace(is_empty, false) && (left.events == 0 || bytes > left.bytes) {
+            return false;
+        }
+        left.events = left.events.saturating_sub(1);
+        left.bytes = left.bytes.saturating_sub(bytes);
+        true
+    }
+}
+
 /// What one read gave.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]

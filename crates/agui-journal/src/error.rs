@@ -1,5 +1,7 @@
 //! Why a journal refuses.
 
+use std::path::PathBuf;
+
 use agui_stream::Fault;
 use agui_types::RunId;
 
@@ -71,6 +73,18 @@ pub enum JournalError {
         /// What the storage said.
         #[source]
         source: Option<BoxError>,
+    },
+    /// The journal's file has several names, by hard links. Under another name another process could
+    /// use it at the same time, and both would lose what they write. Keep one of the names.
+    #[error(
+        "the journal's file {} has {names} names: remove the hard links to it, all but one name",
+        path.display()
+    )]
+    Linked {
+        /// One of the names.
+        path: PathBuf,
+        /// How many there are.
+        names: u64,
     },
     /// A page token was not made by this journal.
     #[error("the page token cannot be read")]

@@ -10,7 +10,7 @@ use agui_types::{Event, FromJson, RunId};
 use tokio::sync::watch;
 
 use crate::clock::Clock;
-use crate::entry::{Cursor, Encoded, Entry, Page, ReadLimit};
+use crate::entry::{Cursor, Encoded, Entry, Page, ReadLimit, Room};
 use crate::error::JournalError;
 use crate::implement::{Abandoned, ActiveRun, Batch, Fold, compact_run, place, told_to_stop};
 use crate::journal::{BoxFuture, Journal, Result};
@@ -688,15 +688,9 @@ impl Thread {
     fn read(&self, from: Cursor, limit: ReadLimit) -> Result<Page> {
         self.check(from)?;
         let start = self.entries.partition_point(|entry| entry.position <= from.position());
-        let mut bytes = 0;
-        let mut entries = Vec::new();
-        for entry in &self.entries[start..] {
-            bytes += entry.json.len();
-            if !entries.is_empty() && (entries.len() >= limit.events || bytes > limit.bytes) {
-                break;
-            }
-            entries.push(entry.clone());
-        }
+        let mut room = Room::new(limit);
+        let entries = self.entries[start..].iter().take_while(|it| room.takes(it.json.len()));
+        let entries: Vec<Entry> = entries.cloned().collect();
         let last = entries.last().map_or(from.position(), |entry| entry.position);
         let running = self.active.as_ref().map(|active| active.run.run().clone());
         let next = Cursor::within(last, self.generation);

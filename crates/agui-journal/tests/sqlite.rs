@@ -95,6 +95,31 @@ async fn a_link_to_the_file_is_the_file() {
     assert_eq!(journal.thread(&key("t")).await.unwrap().finished_runs, 1);
 }
 
+/// A hard link cannot be told from the file: what has two names is refused, whoever has it.
+#[cfg(unix)]
+#[tokio::test]
+async fn a_file_with_two_names_is_refused() {
+    let folder = Folder::new();
+    let second = folder.file().with_extension("second");
+    let journal = SqliteJournal::open(folder.file()).await.unwrap();
+    let begun = journal.begin(run("t")).await.unwrap();
+    std::fs::hard_link(folder.file(), &second).unwrap();
+    let refused = SqliteJournal::open(&second).await.unwrap_err();
+    assert!(matches!(&refused, JournalError::Linked { names: 2, .. }), "{refused:?}");
+    assert!(refused.to_string().contains("remove the hard links"), "{refused}");
+    // Whoever had it before goes on.
+    let end = vec![RunFinished::new("t", "r").into()];
+    journal.finish(&begun.lease, end).await.unwrap();
+    journal.close().await;
+    for name in [folder.file(), second.clone()] {
+        let refused = SqliteJournal::open(name).await.unwrap_err();
+        assert!(matches!(refused, JournalError::Linked { .. }), "{refused:?}");
+    }
+    std::fs::remove_file(folder.file()).unwrap();
+    let journal = SqliteJournal::open(second).await.unwrap();
+    assert_eq!(journal.thread(&key("t")).await.unwrap().finished_runs, 1);
+}
+
 /// A file of another program, or of a newer version, is left as it is.
 #[tokio::test]
 async fn a_foreign_file_is_refused() {

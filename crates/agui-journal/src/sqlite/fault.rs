@@ -78,6 +78,13 @@ impl From<Failure> for JournalError {
     }
 }
 
+/// Of an error where the storage is to blame for whatever goes wrong.
+impl From<JournalError> for Failure {
+    fn from(error: JournalError) -> Self {
+        Self::of(&error).unwrap_or_else(|| Self::new(Kind::Storage, error))
+    }
+}
+
 impl From<rusqlite::Error> for JournalError {
     fn from(error: rusqlite::Error) -> Self {
         Failure::from(error).into()

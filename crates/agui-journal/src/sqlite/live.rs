@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use agui_types::RunId;
 use tokio::sync::watch;
 
-use crate::entry::{Cursor, Entry, Page, ReadLimit};
+use crate::entry::{Cursor, Entry, Page, ReadLimit, Room};
 use crate::run::Stop;
 use crate::thread::ThreadKey;
 
@@ -32,6 +32,10 @@ struct Thread {
     behind: u64,
     /// Bytes of JSON text in the tail.
     bytes: usize,
+    /// The last position that stands in a chunk. What comes behind it is in the tail, all of it.
+    packed: u64,
+    /// The number of the run that is going on.
+    number: u64,
     /// What the cursors that are read from here say.
     generation: u64,
     running: Option<RunId>,
@@ -41,12 +45,49 @@ struct Thread {
 /// How much of the end of a running thread's log is kept.
 const TAIL: ReadLimit = ReadLimit { events: 256, bytes: 64 * 1024 };
 
+/// What is committed of a running thread and stands in no chunk yet: how much it is.
+///
+/// To be asked for before the database is read: what was packed meanwhile, all of it at least, then
+/// is met there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Ahead {
+    /// The number of the run that is going on.
+    pub(super) run: u64,
+    /// The last position in a chunk.
+    pub(super) packed: u64,
+    /// The last position.
+    pub(super) head: u64,
+    /// Bytes of JSON text between the two.
+    pub(super) bytes: u64,
+}
+
+impl Ahead {
+    /// What is to be added to the bytes and to the head of a thread whose row in the database has
+    /// this run going on, and its log packed up to `packed`.
+    pub(super) fn beyond(&self, run: u64, packed: u64) -> (u64, u64) {
+        // Whatever was packed meanwhile goes further than this.
+        if (run, packed) == (self.run, self.packed) {
+            (self.bytes, self.head - self.packed)
+        } else {
+            (0, 0)
+        }
+    }
+}
+
 impl Live {
     /// A run begins behind `head`: from now on the end of the log is kept.
-    pub(super) fn begun(&self, key: &ThreadKey, run: RunId, head: u64, generation: u64) {
+    pub(super) fn begun(
+        &self,
+        key: &ThreadKey,
+        (number, run): (u64, RunId),
+        head: u64,
+        generation: u64,
+    ) {
         let mut threads = self.threads();
         let thread = threads.get(key);
         thread.running = Some(run);
+        thread.number = number;
+        thread.packed = head;
         thread.generation = generation;
         thread.tail.clear();
         thread.behind = head;
@@ -58,8 +99,8 @@ impl Live {
         });
     }
 
-    /// Events are in the log.
-    pub(super) fn written(&self, key: &ThreadKey, entries: Vec<Entry>, ended: bool) {
+    /// Events are in the log; `packed` says whether all of its events stand in chunks now.
+    pub(super) fn written(&self, key: &ThreadKey, entries: Vec<Entry>, packed: bool, ended: bool) {
         let mut threads = self.threads();
         let Some(thread) = threads.of.get_mut(key) else { return };
         let head = entries.last().map(|entry| entry.position);
@@ -67,7 +108,13 @@ impl Live {
             thread.bytes += entry.json.len();
             thread.tail.push_back(entry);
         }
+        if packed {
+            thread.packed = thread.last();
+        }
         while thread.tail.len() > TAIL.events || thread.bytes > TAIL.bytes {
+            if thread.tail.front().is_none_or(|oldest| oldest.position > thread.packed) {
+                break;
+            }
             let Some(oldest) = thread.tail.pop_front() else { break };
             thread.behind = oldest.position;
             thread.bytes -= oldest.json.len();
@@ -96,23 +143,38 @@ impl Live {
         let threads = self.threads();
         let thread = threads.of.get(key)?;
         let running = thread.running.clone()?;
-        let last = thread.tail.back().map_or(thread.behind, |entry| entry.position);
+        let last = thread.last();
         // A cursor before the tail may be in another run, and one behind it in no place at all.
         if !(thread.behind..=last).contains(&from.position()) {
             return None;
         }
         let start = thread.tail.partition_point(|entry| entry.position <= from.position());
-        let (mut bytes, mut entries) = (0, Vec::new());
-        for entry in thread.tail.range(start..) {
-            bytes += entry.json.len();
-            if !entries.is_empty() && (entries.len() >= limit.events || bytes > limit.bytes) {
-                break;
-            }
-            entries.push(entry.clone());
-        }
+        let mut room = Room::new(limit);
+        let entries = thread.tail.range(start..).take_while(|entry| room.takes(entry.json.len()));
+        let entries: Vec<Entry> = entries.cloned().collect();
         let position = entries.last().map_or(from.position(), |entry| entry.position);
         let next = Cursor::within(position, thread.generation);
         Some(Page::new(entries, next, last, Some(running)))
+    }
+
+    /// The run that is going on, and what is committed of it and stands in no chunk yet. To be asked
+    /// for before the database is read, as [`Ahead`] says.
+    pub(super) fn unpacked(&self, key: &ThreadKey) -> Option<(u64, Vec<Entry>)> {
+        let threads = self.threads();
+        let thread = threads.of.get(key).filter(|thread| thread.running.is_some())?;
+        Some((thread.number, thread.unpacked().cloned().collect()))
+    }
+
+    /// How much of a thread is in no chunk yet.
+    pub(super) fn ahead(&self, key: &ThreadKey) -> Option<Ahead> {
+        self.threads().of.get(key).and_then(Thread::ahead)
+    }
+
+    /// How much of each running thread is in no chunk yet.
+    pub(super) fn all_ahead(&self) -> HashMap<ThreadKey, Ahead> {
+        let threads = self.threads();
+        let ahead = |(key, thread): (&ThreadKey, &Thread)| Some((key.clone(), thread.ahead()?));
+        threads.of.iter().filter_map(ahead).collect()
     }
 
     /// To wait for a thread's next event, and whether a run is going on: only then what is seen there
@@ -156,6 +218,23 @@ impl Live {
     }
 }
 
+impl Thread {
+    fn last(&self) -> u64 {
+        self.tail.back().map_or(self.behind, |entry| entry.position)
+    }
+
+    fn unpacked(&self) -> impl Iterator<Item = &Entry> {
+        let start = self.tail.partition_point(|entry| entry.position <= self.packed);
+        self.tail.range(start..)
+    }
+
+    fn ahead(&self) -> Option<Ahead> {
+        self.running.as_ref()?;
+        let bytes = self.unpacked().map(|entry| entry.json.len() as u64).sum();
+        Some(Ahead { run: self.number, packed: self.packed, head: self.last(), bytes })
+    }
+}
+
 impl Threads {
     fn get(&mut self, key: &ThreadKey) -> &mut Thread {
         if self.of.len() >= self.sweep_at.max(64) {
@@ -167,6 +246,8 @@ impl Threads {
             tail: VecDeque::new(),
             behind: 0,
             bytes: 0,
+            packed: 0,
+            number: 0,
             generation: 0,
             running: None,
             head: watch::Sender::new(0),

@@ -1,30 +1,34 @@
 //! A journal in a file.
 
+mod chunk;
 mod fault;
+mod file;
 mod live;
+mod recent;
 mod rows;
 mod schema;
+mod tasks;
+mod upkeep;
 mod writer;
 
-use std::fs::{File, OpenOptions, TryLockError};
-use std::io;
-use std::path::{Path, PathBuf};
+use std::fs::File;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
 use agui_types::RunId;
-use rusqlite::{Connection, params};
+use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use self::fault::Failure;
 use self::live::Live;
-use self::rows::{signed, unsigned};
+use self::upkeep::{compact, doomed, due};
 use self::writer::{Task, Writer, task};
 use crate::clock::Clock;
-use crate::entry::{Cursor, Encoded, Entry, Page, ReadLimit};
+use crate::entry::{Cursor, Page, ReadLimit};
 use crate::error::JournalError;
-use crate::implement::{Batch, Fold, compact_run, told_to_stop};
+use crate::implement::{Batch, told_to_stop};
 use crate::journal::{BoxFuture, Journal, Result};
 use crate::retention::{Compacted, Removed, Retention};
 use crate::run::{Begun, EndedRun, Lease, NewRun, Stop, StopOutcome};
@@ -73,8 +77,9 @@ impl SqliteOptions {
     /// The journal in this file, which is made where it is missing; its folder has to be there.
     /// Beside it SQLite puts files that end in `-wal` and `-shm`, and the journal one that ends in
     /// `-lock`. On Unix, files that are made are for their owner alone (mode 0600). A symbolic link is
-    /// the file that it leads to; do not give the file a second name by a hard link, which tells nobody
-    /// that it is the same.
+    /// the file that it leads to. A file with a second name, a hard link, is refused on Unix: the files
+    /// beside it go by the name, so that two processes could use it at once and know nothing of each
+    /// other.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self {
             path: path.into(),
@@ -114,6 +119,7 @@ impl SqliteOptions {
     /// the first [`recover`](Journal::recover) gives.
     ///
     /// Fails with [`Contended`](JournalError::Contended) where another process has the file, with
+    /// [`Linked`](JournalError::Linked) where it has several names, with
     /// [`Corrupt`](JournalError::Corrupt) where it is no journal or that of a newer version, and
     /// where the storage fails.
     pub async fn open(self) -> Result<SqliteJournal> {
@@ -140,8 +146,7 @@ impl SqliteOptions {
     }
 
     fn prepare(&self, live: Arc<Live>) -> Result<(File, Vec<Connection>, Writer)> {
-        let path = real(&self.path)?;
-        let lock = lock(&path)?;
+        let (path, lock) = file::take(&self.path)?;
         let connection = schema::open_writer(&path, self.durability, self.max_pages)?;
         let mut writer = Writer::new(connection, self.clock.clone(), live);
         writer.end_abandoned()?;
@@ -197,7 +202,9 @@ impl SqliteJournal {
 
     async fn retain_now(&self, retention: Retention) -> Result<Removed> {
         let now = self.write(|writer| Ok(writer.now())).await?;
-        let doomed = self.query(move |connection| doomed(connection, &retention, now)).await?;
+        let ahead = self.shared.live.all_ahead();
+        let doomed = move |connection: &Connection| doomed(connection, &retention, now, &ahead);
+        let doomed = self.query(doomed).await?;
         let Removed { threads, more } = Removed::cut(doomed);
         let threads = self.write(move |writer| writer.retain(threads)).await?;
         Ok(Removed { threads, more })
@@ -287,10 +294,12 @@ impl Journal for SqliteJournal {
             if let Some(page) = self.shared.live.page(&thread, from, limit) {
                 return Ok(page);
             }
+            let unpacked = self.shared.live.unpacked(&thread);
             self.query(move |connection| {
                 // One state of the file for everything that is read.
                 let transaction = connection.unchecked_transaction()?;
-                rows::page(&transaction, &thread, from, limit)
+                let thread = rows::thread(&transaction, &thread, unpacked)?;
+                rows::page(&transaction, thread, from, limit)
             })
             .await
         })
@@ -316,10 +325,15 @@ impl Journal for SqliteJournal {
 
     fn snapshot(&self, thread: &ThreadKey) -> BoxFuture<'_, Result<Snapshot>> {
         let thread = thread.clone();
-        Box::pin(self.query(move |connection| {
-            let transaction = connection.unchecked_transaction()?;
-            rows::snapshot(&transaction, &thread)
-        }))
+        Box::pin(async move {
+            let unpacked = self.shared.live.unpacked(&thread);
+            self.query(move |connection| {
+                let transaction = connection.unchecked_transaction()?;
+                let thread = rows::thread(&transaction, &thread, unpacked)?;
+                rows::snapshot(&transaction, &thread)
+            })
+            .await
+        })
     }
 
     fn facts(&self, thread: &ThreadKey) -> BoxFuture<'_, Result<Facts>> {
@@ -334,11 +348,17 @@ impl Journal for SqliteJournal {
 
     fn thread(&self, thread: &ThreadKey) -> BoxFuture<'_, Result<ThreadInfo>> {
         let thread = thread.clone();
-        Box::pin(self.query(move |connection| rows::info(connection, &thread)))
+        Box::pin(async move {
+            let ahead = self.shared.live.ahead(&thread);
+            self.query(move |connection| rows::info(connection, &thread, ahead)).await
+        })
     }
 
     fn threads(&self, query: ThreadQuery) -> BoxFuture<'_, Result<ThreadPage>> {
-        Box::pin(self.query(move |connection| rows::list(connection, &query)))
+        Box::pin(async move {
+            let ahead = self.shared.live.all_ahead();
+            self.query(move |connection| rows::list(connection, &query, &ahead)).await
+        })
     }
 
     fn rename(
@@ -421,131 +441,4 @@ impl Readers {
 fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<()> {
     let started = thread::Builder::new().name(name.to_owned()).spawn(work);
     started.map(|_| ()).map_err(|error| JournalError::Storage { source: error.into() })
-}
-
-/// The file's own path, whatever links lead to it: the lock is beside the file itself, and no name
-/// means something else to SQLite. Makes the file where it is missing.
-fn real(path: &Path) -> Result<PathBuf> {
-    let real = path.canonicalize().or_else(|error| {
-        if error.kind() != io::ErrorKind::NotFound {
-            return Err(error);
-        }
-        // SQLite would make it for everybody to read. One that is there is not opened here: closing
-        // it would take SQLite's locks from this process.
-        drop(private(path)?);
-        path.canonicalize()
-    });
-    real.map_err(|error| JournalError::Storage { source: error.into() })
-}
-
-/// Takes the file for this process. The system gives it back when the process ends, however it does.
-fn lock(path: &Path) -> Result<File> {
-    let mut beside = path.as_os_str().to_owned();
-    beside.push("-lock");
-    let storage = |error: io::Error| JournalError::Storage { source: error.into() };
-    let file = private(Path::new(&beside)).map_err(storage)?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(JournalError::Contended { source: None }),
-        Err(TryLockError::Error(error)) => Err(storage(error)),
-    }
-}
-
-/// Opens a file to write it, and makes it where it is missing: for its owner alone, since what people
-/// say is in it. SQLite gives the files beside the database the same mode.
-fn private(path: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.create(true).truncate(false).write(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path)
-}
-
-/// The threads with runs to compact.
-fn due(connection: &Connection, before: u64) -> Result<Vec<i64>> {
-    let mut statement = connection.prepare_cached(
-        "SELECT DISTINCT thread FROM runs WHERE compacted = 0 AND ended_at IS NOT NULL \
-         AND ended_at <= ?1 ORDER BY thread LIMIT ?2",
-    )?;
-    let rows =
-        statement.query_map(params![signed(before), Compacted::MOST + 1], |row| row.get(0))?;
-    Ok(rows.collect::<rusqlite::Result<Vec<i64>>>()?)
-}
-
-/// Compacts up to `room` of a thread's runs; whether there are more.
-#[expect(clippy::type_complexity, reason = "a pair of answers to one caller")]
-fn compact(
-    connection: &Connection,
-    thread: i64,
-    before: u64,
-    room: usize,
-) -> Result<(Vec<(u64, Option<Vec<Encoded>>)>, bool)> {
-    let connection = connection.unchecked_transaction()?;
-    let mut statement = connection.prepare_cached(
-        "SELECT number, run, first, last, compacted = 0 AND ended_at <= ?2 FROM runs \
-         WHERE thread = ?1 AND last IS NOT NULL ORDER BY last",
-    )?;
-    let mut rows = statement.query(params![thread, signed(before)])?;
-    let mut fold = Fold::new();
-    let mut done = Vec::new();
-    while let Some(row) = rows.next()? {
-        let (number, run) = (rows::number_at(row, 0)?, RunId::from(row.get::<_, String>(1)?));
-        let (first, last) = (rows::number_at(row, 2)?, rows::number_at(row, 3)?);
-        if row.get::<_, bool>(4)? {
-            if done.len() == room {
-                return Ok((done, true));
-            }
-            let mut statement = connection.prepare_cached(
-                "SELECT position, kind, json FROM events \
-                 WHERE thread = ?1 AND position BETWEEN ?2 AND ?3 ORDER BY position",
-            )?;
-            let range = params![thread, signed(first), signed(last)];
-            let entries = statement.query_map(range, |row| {
-                let kind = rows::read_kind(row.get(1)?);
-                let json: Vec<u8> = row.get(2)?;
-                Ok(Entry::new(rows::number_at(row, 0)?, kind, run.clone(), json.into()))
-            })?;
-            let entries = entries.collect::<rusqlite::Result<Vec<_>>>()?;
-            done.push((number, compact_run(fold.conversation().clone(), &entries)));
-        }
-        rows::events(&connection, thread, first, last, |event| {
-            // Every event of a log is sound.
-            let _ = fold.push(&event);
-        })?;
-    }
-    Ok((done, false))
-}
-
-/// The threads to remove, one more than one call removes where there are more.
-fn doomed(connection: &Connection, retention: &Retention, now: u64) -> Result<Vec<ThreadKey>> {
-    let connection = connection.unchecked_transaction()?;
-    let mut tenants = connection.prepare_cached(
-        "SELECT tenant, count(*), coalesce(sum(bytes), 0) FROM threads GROUP BY tenant ORDER BY tenant",
-    )?;
-    let mut tenants = tenants.query([])?;
-    let mut doomed = Vec::new();
-    while let Some(row) = tenants.next()? {
-        let tenant = Tenant::new(row.get::<_, String>(0)?);
-        let (mut count, mut bytes) = (rows::number_at(row, 1)?, rows::number_at(row, 2)?);
-        let mut threads = connection.prepare_cached(
-            "SELECT t.thread, t.updated_at, t.bytes FROM threads t \
-             JOIN runs r ON r.number = t.last_run \
-             WHERE t.tenant = ?1 AND r.ended_at IS NOT NULL ORDER BY t.updated_at, t.thread",
-        )?;
-        let mut threads = threads.query([tenant.as_str()])?;
-        while let Some(row) = threads.next()? {
-            let updated_at: i64 = row.get(1)?;
-            let idle = Duration::from_millis(now.saturating_sub(unsigned(updated_at)));
-            if !retention.removes(idle, count, bytes) {
-                break;
-            }
-            count -= 1;
-            bytes = bytes.saturating_sub(rows::number_at(row, 2)?);
-            doomed.push(ThreadKey::new(tenant.clone(), row.get::<_, String>(0)?));
-            if doomed.len() > Retention::MOST {
-                return Ok(doomed);
-            }
-        }
-    }
-    Ok(doomed)
 }

@@ -8,8 +8,10 @@ use agui_types::{Event, EventReader, FromJson, RunAgentInput, RunId, ThreadId};
 use bytes::Bytes;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
+use super::chunk::{self, Framed, text};
 use super::fault::Failure;
-use crate::entry::{Cursor, Entry, EntryKind, Page, ReadLimit};
+use super::live::Ahead;
+use crate::entry::{Cursor, Entry, Page, ReadLimit, Room};
 use crate::error::JournalError;
 use crate::implement::{ActiveRun, Fold};
 use crate::journal::Result;
@@ -22,12 +24,12 @@ macro_rules! info_columns {
     () => {
         "t.thread, t.name, t.owner, t.archived, t.created_at, t.updated_at, t.runs, \
          t.finished_runs, t.head, t.bytes, t.open_interrupts, t.pending_calls, r.run, r.agent, \
-         r.began_at, r.ended_at, r.ending"
+         r.began_at, r.ended_at, r.ending, r.number"
     };
 }
 
 /// A thread's row, as far as reading and writing the log needs it.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct ThreadRow {
     pub(super) id: i64,
     pub(super) head: u64,
@@ -35,6 +37,9 @@ pub(super) struct ThreadRow {
     pub(super) bytes: u64,
     pub(super) generation: u64,
     pub(super) active: Option<ActiveRow>,
+    /// The last events, which stand in no chunk yet; without what was [added](Self::add) there are
+    /// none.
+    pub(super) unpacked: Vec<Entry>,
 }
 
 /// The row of a run that is going on.
@@ -49,6 +54,45 @@ impl ThreadRow {
     pub(super) fn next_position(&self) -> u64 {
         self.head.max(self.floor) + 1
     }
+
+    /// Adds those of a run's events that come behind what is there, if the run is going on.
+    pub(super) fn add(&mut self, run: u64, entries: impl IntoIterator<Item = Entry>) {
+        if self.active.as_ref().is_none_or(|active| active.number != run) {
+            return;
+        }
+        for entry in entries {
+            if entry.position > self.head {
+                self.head = entry.position;
+                self.bytes += entry.json.len() as u64;
+                self.unpacked.push(entry);
+            }
+        }
+    }
+}
+
+/// Writes down up to where a thread's log is packed, and how many bytes of JSON text that is.
+pub(super) fn set_head(
+    connection: &Connection,
+    thread: i64,
+    head: u64,
+    bytes: u64,
+) -> std::result::Result<(), Failure> {
+    let sql = "UPDATE threads SET head = ?2, bytes = ?3 WHERE id = ?1";
+    connection.prepare_cached(sql)?.execute(params![thread, signed(head), signed(bytes)])?;
+    Ok(())
+}
+
+/// A thread's row, and what has been committed of it and is in no chunk yet.
+pub(super) fn thread(
+    connection: &Connection,
+    key: &ThreadKey,
+    unpacked: Option<(u64, Vec<Entry>)>,
+) -> Result<ThreadRow> {
+    let mut thread = thread_row(connection, key)?.ok_or(JournalError::ThreadNotFound)?;
+    if let Some((run, entries)) = unpacked {
+        thread.add(run, entries);
+    }
+    Ok(thread)
 }
 
 pub(super) fn thread_row(
@@ -76,22 +120,33 @@ pub(super) fn thread_row(
             bytes: number_at(row, 3)?,
             generation: number_at(row, 4)?,
             active,
+            unpacked: Vec::new(),
         })
     });
     Ok(row.optional()?)
 }
 
-pub(super) fn info(connection: &Connection, key: &ThreadKey) -> Result<ThreadInfo> {
+pub(super) fn info(
+    connection: &Connection,
+    key: &ThreadKey,
+    ahead: Option<Ahead>,
+) -> Result<ThreadInfo> {
     let mut statement = connection.prepare_cached(concat!(
         "SELECT ",
         info_columns!(),
         " FROM threads t JOIN runs r ON r.number = t.last_run WHERE t.tenant = ?1 AND t.thread = ?2"
     ))?;
-    let found = statement.query_row(params![key.tenant.as_str(), key.thread.as_str()], read_info);
+    let found = statement.query_row(params![key.tenant.as_str(), key.thread.as_str()], |row| {
+        read_info(row, |_| ahead)
+    });
     found.optional()?.ok_or(JournalError::ThreadNotFound)
 }
 
-pub(super) fn list(connection: &Connection, query: &ThreadQuery) -> Result<ThreadPage> {
+pub(super) fn list(
+    connection: &Connection,
+    query: &ThreadQuery,
+    ahead: &HashMap<ThreadKey, Ahead>,
+) -> Result<ThreadPage> {
     let after = query.after.as_ref();
     let after = after.map(|token| token.read().ok_or(JournalError::PageToken)).transpose()?;
     let (updated_at, thread) = after.unzip();
@@ -107,7 +162,9 @@ pub(super) fn list(connection: &Connection, query: &ThreadQuery) -> Result<Threa
     let limit = query.page_size();
     let mut threads = Vec::new();
     while let Some(row) = rows.next()? {
-        let info = read_info(row)?;
+        let info = read_info(row, |thread| {
+            ahead.get(&ThreadKey::new(query.tenant.clone(), thread.clone())).copied()
+        })?;
         if query.matches(&info) {
             threads.push(info);
             if threads.len() > limit {
@@ -118,7 +175,10 @@ pub(super) fn list(connection: &Connection, query: &ThreadQuery) -> Result<Threa
     Ok(ThreadPage::cut(threads, limit))
 }
 
-fn read_info(row: &Row<'_>) -> rusqlite::Result<ThreadInfo> {
+fn read_info(
+    row: &Row<'_>,
+    ahead: impl FnOnce(&ThreadId) -> Option<Ahead>,
+) -> rusqlite::Result<ThreadInfo> {
     let mut run =
         RunInfo::new(RunId::from(row.get::<_, String>(12)?), row.get::<_, String>(13)?, 0);
     run.began_at = number_at(row, 14)?;
@@ -133,6 +193,12 @@ fn read_info(row: &Row<'_>) -> rusqlite::Result<ThreadInfo> {
     info.finished_runs = number_at(row, 7)?;
     info.head = number_at(row, 8)?;
     info.bytes = number_at(row, 9)?;
+    let number = number_at(row, 17)?;
+    if let Some(ahead) = info.is_running().then(|| ahead(&info.thread)).flatten() {
+        let (bytes, positions) = ahead.beyond(number, info.head);
+        info.bytes += bytes;
+        info.head += positions;
+    }
     info.open_interrupts = row.get(10)?;
     info.pending_tool_calls = row.get(11)?;
     Ok(info)
@@ -160,7 +226,7 @@ pub(super) fn facts(connection: &Connection, thread: i64) -> std::result::Result
 pub(super) fn fold(
     connection: &Connection,
     thread: &ThreadRow,
-) -> std::result::Result<(Fold, Option<ActiveRun>), Failure> {
+) -> Result<(Fold, Option<ActiveRun>)> {
     let unreadable = |error: &dyn std::fmt::Display| Failure::unreadable("a folded thread", error);
     let mut statement =
         connection.prepare_cached("SELECT messages, state FROM folded WHERE thread = ?1")?;
@@ -180,76 +246,123 @@ pub(super) fn fold(
     let input = RunAgentInput::from_json_tolerant(&input)
         .map_err(|error| Failure::unreadable("the input of a run", error))?;
     let mut run = ActiveRun::begin(input.value, &mut fold);
-    events(connection, thread.id, active.first, u64::MAX, |event| {
-        run.replay(&event, &mut fold);
+    let mut reader = EventReader::new();
+    chunks(connection, thread.id, active.first, u64::MAX, |chunk| {
+        for framed in chunk.events() {
+            run.replay(&event(&mut reader, &chunk.blob[framed?.json])?, &mut fold);
+        }
+        Ok(true)
     })?;
+    for entry in &thread.unpacked {
+        run.replay(&event(&mut reader, &entry.json)?, &mut fold);
+    }
     Ok((fold, Some(run)))
 }
 
-/// Reads the events between two positions, both included.
-pub(super) fn events(
+/// An event, from its JSON text.
+pub(super) fn event(reader: &mut EventReader, json: &[u8]) -> std::result::Result<Event, Failure> {
+    let event = reader.tolerant(text(json)?);
+    Ok(event.map_err(|error| Failure::unreadable("an event", error))?.value)
+}
+
+/// A row of `chunks` that is read.
+pub(super) struct ChunkRow<'r> {
+    /// The number of the run.
+    pub(super) run: i64,
+    pub(super) blob: &'r [u8],
+    /// The first and the last position that it has.
+    has: (u64, u64),
+    /// The first and the last position that are asked for.
+    asked: (u64, u64),
+}
+
+impl ChunkRow<'_> {
+    /// The events that were asked for, each of which is text.
+    pub(super) fn events(&self) -> impl Iterator<Item = std::result::Result<Framed, Failure>> {
+        let ((begins, ends), (first, last)) = (self.has, self.asked);
+        let framed = chunk::read(begins, ends, self.blob).map(move |framed| {
+            let what = || format!("the events from position {begins} to {ends}");
+            let framed = framed.map_err(|damaged| Failure::unreadable(&what(), damaged))?;
+            text(&self.blob[framed.json.clone()])?;
+            Ok(framed)
+        });
+        framed.filter(move |framed| {
+            framed.as_ref().map_or(true, |it| (first..=last).contains(&it.position))
+        })
+    }
+}
+
+/// Reads the chunks with events between two positions, both included, until `each` has enough.
+pub(super) fn chunks(
     connection: &Connection,
     thread: i64,
     first: u64,
     last: u64,
-    mut each: impl FnMut(Event),
-) -> std::result::Result<(), Failure> {
+    mut each: impl FnMut(ChunkRow<'_>) -> Result<bool>,
+) -> Result<()> {
     let mut statement = connection.prepare_cached(
-        "SELECT json FROM events WHERE thread = ?1 AND position BETWEEN ?2 AND ?3 ORDER BY position",
+        "SELECT first, last, run, events FROM chunks WHERE thread = ?1 AND last >= ?2 ORDER BY last",
     )?;
-    let mut rows = statement.query(params![thread, signed(first), signed(last)])?;
-    let mut reader = EventReader::new();
+    let mut rows = statement.query(params![thread, signed(first)])?;
     while let Some(row) = rows.next()? {
-        let json =
-            row.get_ref(0)?.as_blob().map_err(|error| Failure::unreadable("an event", error))?;
-        let json =
-            std::str::from_utf8(json).map_err(|error| Failure::unreadable("an event", error))?;
-        let event =
-            reader.tolerant(json).map_err(|error| Failure::unreadable("an event", error))?;
-        each(event.value);
+        let has = (number_at(row, 0)?, number_at(row, 1)?);
+        if has.0 > last {
+            break;
+        }
+        let blob = row.get_ref(3)?.as_blob();
+        let blob = blob.map_err(|error| Failure::unreadable("a chunk of events", error))?;
+        if !each(ChunkRow { run: row.get(2)?, blob, has, asked: (first, last) })? {
+            break;
+        }
     }
     Ok(())
 }
 
-pub(super) fn snapshot(connection: &Connection, key: &ThreadKey) -> Result<Snapshot> {
-    let thread = thread_row(connection, key)?.ok_or(JournalError::ThreadNotFound)?;
-    let (fold, _) = fold(connection, &thread)?;
-    Ok(fold.snapshot(thread.head, thread.active.map(|active| active.run)))
+pub(super) fn snapshot(connection: &Connection, thread: &ThreadRow) -> Result<Snapshot> {
+    let (fold, _) = fold(connection, thread)?;
+    let running = thread.active.as_ref().map(|active| active.run.clone());
+    Ok(fold.snapshot(thread.head, running))
 }
 
 pub(super) fn page(
     connection: &Connection,
-    key: &ThreadKey,
+    thread: ThreadRow,
     from: Cursor,
     limit: ReadLimit,
 ) -> Result<Page> {
-    let thread = thread_row(connection, key)?.ok_or(JournalError::ThreadNotFound)?;
     check(connection, &thread, from)?;
-    let mut statement = connection.prepare_cached(
-        "SELECT position, kind, run, json FROM events WHERE thread = ?1 AND position > ?2 \
-         ORDER BY position",
-    )?;
-    let mut rows = statement.query(params![thread.id, signed(from.position())])?;
-    let mut runs: HashMap<i64, RunId> = HashMap::new();
-    let (mut bytes, mut entries) = (0, Vec::new());
-    while let Some(row) = rows.next()? {
-        let json =
-            row.get_ref(3)?.as_blob().map_err(|error| Failure::unreadable("an event", error))?;
-        bytes += json.len();
-        if !entries.is_empty() && (entries.len() >= limit.events || bytes > limit.bytes) {
-            break;
-        }
-        let number: i64 = row.get(2)?;
-        let run = match runs.get(&number) {
-            Some(run) => run.clone(),
-            None => {
-                let run = run_id(connection, number)?;
-                runs.insert(number, run.clone());
-                run
+    let mut room = Room::new(limit);
+    let mut has_room = true;
+    let mut entries: Vec<Entry> = Vec::new();
+    let mut at: Option<(i64, RunId)> = None;
+    chunks(connection, thread.id, from.position().saturating_add(1), u64::MAX, |chunk| {
+        let mut shown = Vec::new();
+        for framed in chunk.events() {
+            let framed = framed?;
+            has_room = room.takes(framed.json.len());
+            if !has_room {
+                break;
             }
+            shown.push(framed);
+        }
+        let (Some(first), Some(last)) = (shown.first(), shown.last()) else { return Ok(has_room) };
+        // They share one piece of memory, which is no larger than what is shown.
+        let (start, end) = (first.json.start, last.json.end);
+        let json = Bytes::copy_from_slice(&chunk.blob[start..end]);
+        let run = match at.take() {
+            Some((number, run)) if number == chunk.run => run,
+            _ => run_id(connection, chunk.run)?,
         };
-        let kind = read_kind(row.get(1)?);
-        entries.push(Entry::new(number_at(row, 0)?, kind, run, Bytes::copy_from_slice(json)));
+        entries.extend(shown.into_iter().map(|Framed { position, kind, json: place }| {
+            let json = json.slice(place.start - start..place.end - start);
+            Entry::new(position, kind, run.clone(), json)
+        }));
+        at = Some((chunk.run, run));
+        Ok(has_room)
+    })?;
+    if has_room {
+        let unpacked = thread.unpacked.into_iter().filter(|it| it.position > from.position());
+        entries.extend(unpacked.take_while(|entry| room.takes(entry.json.len())));
     }
     let last = entries.last().map_or(from.position(), |entry| entry.position);
     let next = Cursor::within(last, thread.generation);
@@ -263,8 +376,10 @@ fn check(connection: &Connection, thread: &ThreadRow, from: Cursor) -> Result<()
         return Ok(());
     }
     let mut statement = connection
-        .prepare_cached("SELECT coalesce(min(position), 0) FROM events WHERE thread = ?1")?;
-    let first = unsigned(statement.query_row([thread.id], |row| row.get(0))?);
+        .prepare_cached("SELECT first FROM chunks WHERE thread = ?1 ORDER BY last LIMIT 1")?;
+    let first = statement.query_row([thread.id], |row| number_at(row, 0)).optional()?;
+    let unpacked = || thread.unpacked.first().map_or(0, |entry| entry.position);
+    let first = first.unwrap_or_else(unpacked);
     let mut statement = connection.prepare_cached(
         "SELECT first, shorter FROM runs WHERE thread = ?1 AND last > ?2 ORDER BY last LIMIT 1",
     )?;
@@ -282,25 +397,6 @@ fn check(connection: &Connection, thread: &ThreadRow, from: Cursor) -> Result<()
 pub(super) fn run_id(connection: &Connection, number: i64) -> std::result::Result<RunId, Failure> {
     let mut statement = connection.prepare_cached("SELECT run FROM runs WHERE number = ?1")?;
     Ok(RunId::from(statement.query_row([number], |row| row.get::<_, String>(0))?))
-}
-
-/// As it stands in the table.
-pub(super) fn write_kind(kind: EntryKind) -> i64 {
-    match kind {
-        EntryKind::Started => 1,
-        EntryKind::Event => 0,
-        EntryKind::Finished => 2,
-        EntryKind::Failed => 3,
-    }
-}
-
-pub(super) fn read_kind(kind: i64) -> EntryKind {
-    match kind {
-        1 => EntryKind::Started,
-        2 => EntryKind::Finished,
-        3 => EntryKind::Failed,
-        _ => EntryKind::Event,
-    }
 }
 
 pub(super) fn number_at(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
