@@ -6,6 +6,7 @@ use super::reader::{At, Section};
 #[cfg(feature = "jwt")]
 use super::setting::{Algorithm, Span};
 use super::setting::{Secret, Setting};
+use super::tree::Origin;
 
 /// How those who ask are known.
 #[derive(Clone, Default)]
@@ -31,9 +32,16 @@ impl Known {
 pub(super) fn read(mut section: Section<'_>) -> Known {
     let mut known = Known::default();
     let mut seen: Vec<(String, String)> = Vec::new();
+    let jwt = section.section("jwt");
     for (name, mut inner) in section.sections("tokens") {
         let token = inner.required::<Secret>("token");
-        let tenant = inner.get("tenant", name.value.clone()).value;
+        let At { value: tenant, origin: said } = inner.get("tenant", name.value.clone());
+        if !jwt.is_empty() && matches!(said, Origin::Default) {
+            let what = "beside [auth.jwt] a token says whose threads it sees, or a JWT of that name \
+                        would share them";
+            let fix = "write for example tenant = \"acme\"";
+            inner.problem_at(name.origin.clone(), "tenant", what, fix);
+        }
         if let Some(At { value: Secret { value: token, .. }, origin }) = token {
             if token.contains(|c: char| !c.is_ascii_graphic()) {
                 let what =
@@ -51,12 +59,13 @@ pub(super) fn read(mut section: Section<'_>) -> Known {
         }
         inner.finish();
     }
-    read_jwt(section.section("jwt"), &mut known);
+    read_jwt(jwt, &mut known);
     section.finish();
     known
 }
 
 #[cfg(not(feature = "jwt"))]
+#[expect(clippy::needless_pass_by_value, reason = "the table is read up, as with the feature")]
 fn read_jwt(section: Section<'_>, _: &mut Known) {
     if !section.is_empty() {
         let what = "this program was built without the feature jwt";

@@ -236,8 +236,9 @@ fn read(mut root: Section<'_>, first_of_flags: Option<&str>) -> Option<Config> {
         agents::default_agent(&agents, named_default.as_ref(), first_of_flags, &root);
     let access = choose_access(&root, single_user, known, listen.value);
     if debug_events.value && !matches!(access, Access::SingleUser) {
-        let what = "it shows what everybody says to everybody, whichever tenant they are of";
-        let fix = "leave it to a server that one person uses: single-user = true";
+        let what =
+            "it shows all that is said as it is said, which is for a server that one person uses";
+        let fix = "remove it, or say single-user = true";
         root.problem_at(debug_events.origin.clone(), "debug-events", what, fix);
     }
     root.finish();

@@ -266,7 +266,7 @@ fn what_is_wrong_is_told_with_its_place_and_what_to_do() {
         (
             "debug-events = true\n[auth.tokens.a]\ntoken = \"x\"",
             "agui.toml:1:16: debug-events: ",
-            "everybody",
+            "one person uses",
             "single-user",
         ),
     ] {
@@ -277,6 +277,26 @@ fn what_is_wrong_is_told_with_its_place_and_what_to_do() {
         assert!(advice.contains(fix) && !advice.is_empty(), "{text}: {advice}");
         // One line each.
         assert!(!message.contains('\n') && !advice.contains('\n'), "{text}: {message}");
+    }
+}
+
+/// An issuer lets anybody have any name, also one that a token stands for.
+#[cfg(feature = "jwt")]
+#[test]
+fn beside_jwts_a_token_says_whose_threads_it_sees() {
+    let key = "k".repeat(32);
+    let jwt = format!(
+        "[auth.jwt]\nalgorithm = \"HS256\"\nkey = \"{key}\"\nissuer = \"i\"\naudience = \"a\"\n"
+    );
+    let token = |tenant: &str| format!("{jwt}[auth.tokens.ada]\ntoken = \"x\"\n{tenant}");
+    let told = wrong(&token(""));
+    let [(message, advice)] = &told[..] else { panic!("{told:?}") };
+    assert!(message.starts_with("agui.toml:6:"), "{message}");
+    assert!(message.contains("auth.tokens.ada.tenant: beside [auth.jwt]"), "{message}");
+    assert!(advice.contains("tenant = \"acme\""), "{advice}");
+    for right in [token("tenant = \"ada\""), jwt.clone(), "[auth.tokens.ada]\ntoken = \"x\"".into()]
+    {
+        assert!(load(&right).is_ok(), "{right}");
     }
 }
 
