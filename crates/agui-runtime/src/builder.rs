@@ -195,8 +195,8 @@ impl RuntimeBuilder {
         self
     }
 
-    /// Whether `/cpk-debug-events` shows every event of every run to whoever may ask, as it is
-    /// written; suggestions are no runs. Who reads more than 4 MiB behind is cut off. Default: no, and
+    /// Whether `/cpk-debug-events` shows whoever may ask every event of every run of their tenant, as
+    /// it is written; suggestions are no runs. Who reads more than 4 MiB behind is cut off. Default: no, and
     /// the answer is 404.
     #[must_use]
     pub fn debug_events(mut self, shown: bool) -> Self {

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use agui_journal::Lease;
+use agui_journal::{Lease, Tenant};
 use agui_wire::sse::Encoder;
 use bytes::Bytes;
 use futures_util::Stream;
@@ -23,6 +23,8 @@ pub(crate) struct DebugFeed(Arc<Mutex<Vec<Watcher>>>);
 /// One who watches, with what it has not read yet.
 #[derive(Debug)]
 struct Watcher {
+    /// Whose runs it sees.
+    tenant: Tenant,
     frames: UnboundedSender<Bytes>,
     behind: Arc<AtomicUsize>,
 }
@@ -64,17 +66,17 @@ impl DebugFeed {
             let written =
                 Encoder::new().frame_with(&mut frame, |out| serde_json::to_writer(out, &shown));
             if written.is_ok() {
-                self.send(&frame.into());
+                self.send(&lease.thread().tenant, &frame.into());
             }
         }
     }
 
-    /// The frames from now on, without end. Begins with a comment. Whoever is too far behind gets a
+    /// The frames of a tenant's runs from now on, without end. Begins with a comment. Whoever is too far behind gets a
     /// comment that says so in place of what follows, and the end.
-    pub(crate) fn watch(&self) -> impl Stream<Item = Bytes> + Send + use<> {
+    pub(crate) fn watch(&self, tenant: Tenant) -> impl Stream<Item = Bytes> + Send + use<> {
         let (frames, coming) = unbounded_channel();
         let behind = Arc::new(AtomicUsize::new(0));
-        self.watchers().push(Watcher { frames, behind: Arc::clone(&behind) });
+        self.watchers().push(Watcher { tenant, frames, behind: Arc::clone(&behind) });
         let watching = (coming, behind, true);
         unfold(watching, |(mut coming, behind, first)| async move {
             if first {
@@ -85,8 +87,8 @@ impl DebugFeed {
         })
     }
 
-    fn send(&self, frame: &Bytes) {
-        self.watchers().retain(|watcher| watcher.take(frame));
+    fn send(&self, tenant: &Tenant, frame: &Bytes) {
+        self.watchers().retain(|watcher| watcher.tenant != *tenant || watcher.take(frame));
     }
 
     /// Those who are still there.
@@ -134,18 +136,20 @@ mod tests {
 
     #[tokio::test]
     async fn who_is_too_far_behind_is_cut_off_and_nobody_else() {
-        let feed = DebugFeed::default();
-        let mut slow = Box::pin(feed.watch());
-        let mut quick = Box::pin(feed.watch());
+        let (feed, us) = (DebugFeed::default(), Tenant::new("us"));
+        let mut slow = Box::pin(feed.watch(us.clone()));
+        let mut quick = Box::pin(feed.watch(us.clone()));
         let connected = quick.next().await.unwrap();
         assert!(connected.starts_with(b":"));
         let half = Bytes::from(vec![b'x'; BEHIND / 2]);
         // Exactly as far as may be.
         for _ in 0..2 {
-            feed.send(&half);
+            feed.send(&us, &half);
             assert_eq!(quick.next().await.unwrap(), half);
         }
-        feed.send(&Bytes::from_static(b"y"));
+        // What others say is not shown, and does not count.
+        feed.send(&Tenant::new("them"), &half);
+        feed.send(&us, &Bytes::from_static(b"y"));
         assert_eq!(quick.next().await.unwrap(), "y");
         let read: Vec<Bytes> = slow.by_ref().collect().await;
         assert_eq!(read.len(), 4, "the comment, two frames, and why there are no more");
@@ -153,7 +157,7 @@ mod tests {
         assert!(read[3].starts_with(b": cut off"), "{:?}", read[3]);
 
         // One frame may be longer, and nobody is forgotten.
-        feed.send(&Bytes::from(vec![b'z'; BEHIND + 1]));
+        feed.send(&us, &Bytes::from(vec![b'z'; BEHIND + 1]));
         assert_eq!(quick.next().await.unwrap().len(), BEHIND + 1);
         assert!(quick.next().now_or_never().is_none());
         assert!(feed.is_watched());

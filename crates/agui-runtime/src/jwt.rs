@@ -12,7 +12,8 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use http::header::WWW_AUTHENTICATE;
 use http::request::Parts;
 use http::{HeaderValue, StatusCode};
-use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
 use crate::{Authorize, Principal};
@@ -96,7 +97,12 @@ impl Jwt {
         #[derive(Deserialize)]
         struct Header {
             alg: String,
-            crit: Option<Value>,
+            #[serde(default, deserialize_with = "there")]
+            crit: bool,
+        }
+        /// Whatever it is, `null` too.
+        fn there<'de, D: Deserializer<'de>>(value: D) -> Result<bool, D::Error> {
+            IgnoredAny::deserialize(value).map(|_| true)
         }
         if token.len() > Self::LONGEST {
             return Err("the token is longer than 16 KiB".into());
@@ -114,7 +120,7 @@ impl Jwt {
         if header.alg != self.key.algorithm() {
             return Err(format!("the token is not signed with {}", self.key.algorithm()).into());
         }
-        if header.crit.is_some() {
+        if header.crit {
             return Err("the token has critical extensions, of which none is known".into());
         }
         let signed = &token[..token.len() - signature.len() - 1];
@@ -277,6 +283,7 @@ mod tests {
             (format!("{}.{payload}.x", encode(r#"{"typ":"JWT"}"#)), "no JSON"),
             (format!("{}.{payload}.x", encode("[]")), "no JSON"),
             (signer.signed(r#"{"alg":"HS256","crit":["exp"]}"#, &claims().to_string()), "critical"),
+            (signer.signed(r#"{"alg":"HS256","crit":null}"#, &claims().to_string()), "critical"),
             (signer.signed(r#"{"alg":"HS256"}"#, "[]"), "no JSON object"),
             (format!("{head}x.{signature}"), "signature"),
             ("x".repeat(Jwt::LONGEST + 1), "16 KiB"),

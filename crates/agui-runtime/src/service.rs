@@ -234,7 +234,7 @@ impl RuntimeService {
             (Operation::InspectorMetadata, ..) => {
                 answer::uncached(answer::empty(StatusCode::NO_CONTENT))
             }
-            (Operation::DebugEvents, ..) => self.debug_events(head),
+            (Operation::DebugEvents, ..) => self.debug_events(head, principal),
             (Operation::SubscribeThreads | Operation::Annotate, ..) => {
                 let message = "this is a feature of the vendor's service, which this is not";
                 Problem::new("Not supported")
@@ -417,12 +417,15 @@ impl RuntimeService {
         answer::json(StatusCode::OK, &stopped)
     }
 
-    fn debug_events(&self, head: &Parts) -> Answer {
+    fn debug_events(&self, head: &Parts, principal: &Principal) -> Answer {
         if !self.0.0.settings.debug {
             return answer::not_found();
         }
         match self.0.place(None) {
-            Ok(place) => self.stream(head, self.0.0.debug.watch(), place),
+            Ok(place) => {
+                let frames = self.0.0.debug.watch(Tenant::new(&*principal.tenant));
+                self.stream(head, frames, place)
+            }
             Err(too_many) => too_many_viewers(too_many),
         }
     }

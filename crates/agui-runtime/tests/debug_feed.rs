@@ -59,6 +59,39 @@ async fn the_feed_shows_each_event_of_a_run_with_where_it_came_from() {
     assert_eq!(again.types().last().unwrap(), "RUN_FINISHED");
 }
 
+#[tokio::test]
+async fn the_feed_shows_nobody_what_another_tenant_says() {
+    let tokens = agui_runtime::BearerTokens::new()
+        .accept("a", agui_runtime::Principal::of_tenant("a"))
+        .accept("b", agui_runtime::Principal::of_tenant("b"));
+    let fixture = fixture_with(|builder| builder.debug_events(true).authorize(tokens));
+    let of = |token: &str, method: &str, path: &str, body| {
+        let mut request = request(method, path, body);
+        let value = format!("Bearer {token}").parse().unwrap();
+        request.headers_mut().insert("authorization", value);
+        request
+    };
+    let mut feeds = Vec::new();
+    for token in ["a", "b"] {
+        let feed = open(&fixture, of(token, "GET", "/cpk-debug-events", Value::Null)).await;
+        feeds.push(read_until(feed, "\n\n").await.1);
+    }
+    // On a thread of the same name.
+    for (token, id) in [("a", "ra"), ("b", "rb"), ("a", "ra2"), ("b", "rb2")] {
+        let run = of(token, "POST", "/agent/default/run", input("t", id, &[("m1", "Hello")]));
+        assert_eq!(ask(&fixture, run).await.status, StatusCode::OK);
+    }
+    for (feed, runs) in feeds.into_iter().zip([["ra", "ra2"], ["rb", "rb2"]]) {
+        let last =
+            format!("\"type\":\"RUN_FINISHED\",\"threadId\":\"t\",\"runId\":\"{}\"", runs[1]);
+        let (text, _) = read_until(feed, &last).await;
+        let mut seen: Vec<Value> =
+            shown(&text).iter().map(|shown| shown["runId"].clone()).collect();
+        seen.dedup();
+        assert_eq!(seen, runs);
+    }
+}
+
 /// drift debug
 #[tokio::test]
 async fn the_feed_is_not_there_unless_it_is_switched_on() {

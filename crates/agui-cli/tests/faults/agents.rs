@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Server, fresh_path};
+use crate::support::{Server, fresh_path, signal};
 use crate::upstream::Upstream;
 use crate::viewer::{Shown, Viewer};
 use crate::{resident, soak};
@@ -90,6 +90,12 @@ fn an_agent_that_hangs_can_be_stopped() {
     // Nothing was seen of this one, so nothing says that it has begun but that it can be stopped.
     let viewer = fixture.run("silent", "silent");
     fixture.stopped("silent", viewer);
+    // It was asked for, so nothing is wrong.
+    signal(&fixture.server.child, "TERM");
+    let (code, told) = fixture.server.wait();
+    assert_eq!(code, Some(0));
+    let wrong = |line: &&String| line.contains("ERROR") || line.contains("WARN");
+    assert_eq!(told.iter().find(wrong), None);
 }
 
 /// Nobody asks for it; comments are a sign of life, so that one that thinks is waited for.

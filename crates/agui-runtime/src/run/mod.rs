@@ -15,7 +15,9 @@ use std::task::Poll;
 use std::time::Duration;
 
 use agui_agent::panic::caught;
-use agui_agent::{Agent, CancellationToken, Delivered, Delivery, DeliveryError, RunContext};
+use agui_agent::{
+    Agent, AgentError, CancellationToken, Delivered, Delivery, DeliveryError, RunContext,
+};
 use agui_journal::{Batch, Journal, JournalError, Lease, Stop};
 use agui_server::{WarningLog, detail, sentence};
 use agui_stream::Pipeline;
@@ -425,7 +427,10 @@ fn failed(error: &DeliveryError) -> Why {
     match error {
         DeliveryError::Agent(error) => {
             let message = sentence(error).into_owned();
-            tracing::error!(class = error.class(), detail = detail(error), "{message}");
+            // Somebody asked for it.
+            if !matches!(error, AgentError::Cancelled) {
+                tracing::error!(class = error.class(), detail = detail(error), "{message}");
+            }
             Why::Failed { code: codes::INCOMPLETE_STREAM, message }
         }
         DeliveryError::Fault(fault) if fault.class == agui_stream::Class::Truncated => incomplete(),
