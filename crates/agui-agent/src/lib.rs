@@ -34,6 +34,7 @@ pub mod middleware;
 #[doc(hidden)]
 pub mod panic;
 mod position;
+mod reading;
 mod retry;
 #[cfg(feature = "http")]
 pub mod runtime;

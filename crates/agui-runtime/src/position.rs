@@ -4,7 +4,7 @@ use std::io::Write;
 
 use agui_journal::{Cursor, ThreadKey};
 use agui_types::JsonObject;
-use agui_types::json::read_string;
+use agui_types::json::{read_string, write_string};
 use bytes::Bytes;
 use http::HeaderMap;
 
@@ -96,19 +96,15 @@ pub(crate) fn take_last_seen(body: Bytes) -> (Bytes, Option<String>) {
         return (body, None);
     };
     let Some(member) = object.get(NAME).map(str::to_owned) else { return (body, None) };
-    let mut rest = String::with_capacity(body.len());
+    let mut rest = Vec::with_capacity(body.len());
     for (name, value) in object.members().filter(|(name, _)| name != NAME) {
-        rest.push(if rest.is_empty() { '{' } else { ',' });
+        rest.push(if rest.is_empty() { b'{' } else { b',' });
         write_string(&mut rest, &name);
-        rest.push(':');
-        rest.push_str(value);
+        rest.push(b':');
+        rest.extend_from_slice(value.as_bytes());
     }
-    rest.push_str(if rest.is_empty() { "{}" } else { "}" });
+    rest.extend_from_slice(if rest.is_empty() { b"{}" } else { b"}" });
     (rest.into(), Some(member))
-}
-
-fn write_string(out: &mut String, text: &str) {
-    out.push_str(serde_json::Value::from(text).to_string().as_str());
 }
 
 /// The name of a place.

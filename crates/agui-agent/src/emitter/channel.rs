@@ -48,13 +48,20 @@ pub enum EmitError {
     #[error("the value cannot be written as JSON: {0}")]
     Json(String),
     /// What came with the input, or is in the state, cannot be read as the type asked for.
-    #[error("{what} cannot be read as {wanted}: {problem}")]
+    ///
+    /// Its text is for whoever sent it, and says nothing of types.
+    #[error(
+        "{what} is not as expected: {path}{}{problem}", if path.is_empty() { "" } else { ": " }
+    )]
     Read {
         /// What cannot be read, such as `the state`.
         what: String,
-        /// The type's name.
+        /// Where in the input, as a JSON Pointer such as `/resume/0/payload/approved`, below `/state`
+        /// for the state, or in the arguments of a call; empty for all of them.
+        path: String,
+        /// The type's name, for whoever writes the agent.
         wanted: &'static str,
-        /// Why not.
+        /// What was expected there, and what was found.
         problem: String,
     },
     /// The front end offers no such tool (P-37).

@@ -5,6 +5,7 @@ use agui_types::{Json, MessageId, TokenUsage, ToolCallId};
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
+use super::request::read;
 use super::scope::new_id;
 use super::{EmitError, Emitter, ReasoningMessage, ReasoningSpan, TextMessage, ToolCall};
 
@@ -211,14 +212,15 @@ impl CompletedCall {
     /// model.
     pub fn arguments<T: DeserializeOwned>(&self) -> Result<T, EmitError> {
         let text = if self.arguments.trim().is_empty() { "{}" } else { &self.arguments };
-        let unreadable = |problem| EmitError::Read {
-            what: format!("the arguments of {}", self.name),
-            wanted: std::any::type_name::<T>(),
-            problem,
-        };
+        let what = || format!("the arguments of {}", self.name);
         // By way of our own reading, which takes lone surrogates.
-        let json = Json::parse(text).map_err(|error| unreadable(error.to_string()))?;
-        json.decode().map_err(|error| unreadable(error.to_string()))
+        let json = Json::parse(text).map_err(|error| EmitError::Read {
+            what: what(),
+            path: String::new(),
+            wanted: std::any::type_name::<T>(),
+            problem: error.to_string(),
+        })?;
+        read(&json, what, "")
     }
 }
 

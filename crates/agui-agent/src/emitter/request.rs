@@ -11,6 +11,7 @@ use agui_types::{
 use serde::de::DeserializeOwned;
 
 use super::EmitError;
+use crate::reading::{self, Misfit};
 
 /// How an interrupt was answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,34 +34,41 @@ impl<T> Answer<T> {
 }
 
 impl<T: DeserializeOwned> Answer<T> {
-    pub(super) fn read(entry: &ResumeEntry) -> Result<Self, EmitError> {
+    /// Reads an entry of the input's `resume`, the one at this index.
+    pub(super) fn read((at, entry): (usize, &ResumeEntry)) -> Result<Self, EmitError> {
         let what = || format!("the answer to the interrupt {:?}", entry.interrupt_id.as_str());
         match &entry.status {
             ResumeStatus::Cancelled => Ok(Self::Cancelled),
             ResumeStatus::Resolved => {
                 let payload =
                     entry.payload.clone().unwrap_or_else(|| serde_json::Value::Null.into());
-                read(&payload, what).map(Self::Resolved)
+                read(&payload, what, &format!("/resume/{at}/payload")).map(Self::Resolved)
             }
             // Nobody has said yes.
             other => Err(EmitError::Read {
                 what: what(),
+                path: format!("/resume/{at}/status"),
                 wanted: std::any::type_name::<T>(),
-                problem: format!("its status is {:?}", other.as_str()),
+                problem: format!(
+                    "expected \"resolved\" or \"cancelled\", found {:?}",
+                    other.as_str()
+                ),
             }),
         }
     }
 }
 
-/// Reads a value as a type.
+/// Reads a value as a type; `at` is where the value stands.
 pub(super) fn read<T: DeserializeOwned>(
     json: &Json,
     what: impl FnOnce() -> String,
+    at: &str,
 ) -> Result<T, EmitError> {
-    json.decode().map_err(|error| EmitError::Read {
+    reading::read(json).map_err(|Misfit { path, problem }| EmitError::Read {
         what: what(),
+        path: format!("{at}{path}"),
         wanted: std::any::type_name::<T>(),
-        problem: error.to_string(),
+        problem,
     })
 }
 
@@ -83,7 +91,8 @@ impl Request {
         &self.input
     }
 
-    pub(super) fn answer(&self, interrupt: &str) -> Option<&ResumeEntry> {
+    /// The entry that answers an interrupt, and its index.
+    pub(super) fn answer(&self, interrupt: &str) -> Option<(usize, &ResumeEntry)> {
         let resume = self.input.resume.as_deref().unwrap_or_default();
         let answers = self.answers.get_or_init(|| {
             let mut answers = HashMap::with_capacity(resume.len());
@@ -94,7 +103,7 @@ impl Request {
         });
         let at = *answers.get(interrupt)?;
         self.asked.get(at)?.store(true, Ordering::Relaxed);
-        resume.get(at)
+        Some((at, resume.get(at)?))
     }
 
     pub(super) fn answers(&self) -> impl Iterator<Item = &ResumeEntry> {

@@ -64,7 +64,7 @@ impl Run {
     /// Answers that nobody asked for are warned of in the log when the run has finished (P-70).
     #[must_use]
     pub fn answer(&self, interrupt: impl AsRef<str>) -> Option<&ResumeEntry> {
-        self.request.answer(interrupt.as_ref())
+        self.request.answer(interrupt.as_ref()).map(|(_, entry)| entry)
     }
 
     /// The [answer](Self::answer) to an interrupt, read as the type that it should have. `None`
@@ -80,7 +80,7 @@ impl Run {
         &self,
         interrupt: impl AsRef<str>,
     ) -> Result<Option<Answer<T>>, EmitError> {
-        self.answer(interrupt).map(Answer::read).transpose()
+        self.request.answer(interrupt.as_ref()).map(Answer::read).transpose()
     }
 
     /// All answers that the input brings, in order. Who goes through them is taken to know them all.

@@ -63,7 +63,7 @@ pub struct State<T> {
 impl<T: Serialize + DeserializeOwned> State<T> {
     pub(super) fn open(emitter: Emitter) -> Result<Self, EmitError> {
         let (json, revision) = shared(&emitter);
-        let value = read(&json, || "the state".into())?;
+        let value = read(&json, || "the state".into(), "/state")?;
         let known = tree(&value)?;
         Ok(Self { emitter, value, known, revision })
     }
@@ -97,7 +97,7 @@ impl<T: Serialize + DeserializeOwned> State<T> {
             return Ok(());
         }
         let (json, revision) = shared(&self.emitter);
-        self.value = read(&json, || "the state".into())?;
+        self.value = read(&json, || "the state".into(), "/state")?;
         self.known = tree(&self.value)?;
         self.revision = revision;
         Ok(())

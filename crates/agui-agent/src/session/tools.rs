@@ -9,6 +9,7 @@ use agui_types::{ContentPart, Json, MessageContent, RunId, ThreadId, Tool, ToolC
 use serde::de::DeserializeOwned;
 use tokio_util::sync::CancellationToken;
 
+use crate::reading::{Misfit, read};
 use crate::{BoxError, BoxFuture};
 
 /// A tool that the application offers to the agent.
@@ -190,7 +191,7 @@ where
     Arc::new(move |arguments, context| {
         let handler = Arc::clone(&handler);
         Box::pin(async move {
-            let arguments = arguments.decode().map_err(BadArguments)?;
+            let arguments = read(&arguments).map_err(BadArguments)?;
             Ok(handler(arguments, context).await?.into())
         })
     })
@@ -198,7 +199,7 @@ where
 
 #[derive(Debug, thiserror::Error)]
 #[error("the arguments are not those of the tool: {0}")]
-struct BadArguments(serde_json::Error);
+struct BadArguments(Misfit);
 
 /// What surrounds a call of a front-end tool.
 #[derive(Clone, Debug)]

@@ -65,6 +65,16 @@ async fn answers_are_read_as_what_they_should_be() {
         assert_eq!(run.answer_as::<Option<Verdict>>("bare")?, Some(Answer::Resolved(None)));
         let wrong = run.answer_as::<Verdict>("wrong").unwrap_err();
         assert!(matches!(&wrong, EmitError::Read { what, .. } if what.contains("wrong")));
+        assert_eq!(
+            wrong.to_string(),
+            "the answer to the interrupt \"wrong\" is not as expected: /resume/4/payload: expected an \
+             object, found 7"
+        );
+        let deep = run.answer_as::<Verdict>("deep").unwrap_err();
+        assert!(
+            deep.to_string()
+                .ends_with("/resume/6/payload/approved: expected a boolean, found a string")
+        );
         let odd = run.answer_as::<Verdict>("odd").unwrap_err();
         assert!(odd.to_string().contains("postponed"), "{odd}");
         assert_eq!(run.answer("yes").unwrap().payload.as_ref().unwrap().as_str(), VERDICT);
@@ -78,6 +88,7 @@ async fn answers_are_read_as_what_they_should_be() {
         ResumeEntry::new("bare", ResumeStatus::Resolved),
         resolved("wrong", "7"),
         ResumeEntry::new("odd", ResumeStatus::from("postponed")),
+        resolved("deep", r#"{"approved":"yes"}"#),
     ];
     finished(&run_on(agent, resumed(entries)).await);
 }

@@ -67,6 +67,13 @@ enum Ahead {
 }
 
 impl<'t> Tokens<'t> {
+    /// How many bytes of the text have been read: the end of the last piece, that of a name with its
+    /// colon.
+    #[must_use]
+    pub fn offset(&self) -> usize {
+        self.cursor.offset()
+    }
+
     fn advance(&mut self) -> Result<Option<Token<'t>>, LexError> {
         match self.ahead {
             Ahead::Nothing => Ok(None),
@@ -201,6 +208,12 @@ mod tests {
                 assert_eq!(spelled(&json), dense);
             }
         }
+        let json = Json::parse("[ 1 ,{\"a\": null } ]").unwrap();
+        let mut tokens = json.tokens();
+        let ends: Vec<usize> =
+            std::iter::from_fn(|| tokens.next().map(|_| tokens.offset())).collect();
+        assert_eq!(ends[..2], [1, 3]);
+        assert_eq!(ends[2..], [6, 10, 15, 17, 19]);
         let json = Json::parse(r#""\ud83dx""#).unwrap();
         assert_eq!(json.tokens().next(), Some(Token::String("\u{fffd}x".into())));
     }
