@@ -134,15 +134,17 @@ impl Fold {
         let Facts { open_interrupts, pending_tool_calls } = self.facts();
         let open = self.verifier.open_items();
         let opener = |item: &OpenItem| self.openers.get(&Opened::item(item)).cloned();
+        let started = matches!(self.verifier.run(), RunState::Active { .. });
+        let of_run = self.conversation.pending_tool_calls_of_run().filter(|_| started);
         Snapshot {
             position,
             messages: self.conversation.messages().to_vec(),
             state: self.state(),
             open_interrupts,
             pending_tool_calls,
-            pending_of_run: self.conversation.pending_tool_calls_of_run().cloned().collect(),
+            pending_of_run: of_run.cloned().collect(),
             resume: self.resume.clone(),
-            started: matches!(self.verifier.run(), RunState::Active { .. }),
+            started,
             running,
             open: open.iter().filter_map(opener).collect(),
         }

@@ -99,6 +99,8 @@ pub async fn interrupts_and_calls_are_facts(journal: Arc<dyn Journal>, _: Manual
     let snapshot = journal.snapshot(&thread).await.unwrap();
     assert_eq!(snapshot.open_interrupts, facts.open_interrupts);
     assert_eq!(snapshot.pending_tool_calls, facts.pending_tool_calls);
+    // No run goes on that could have made them.
+    assert!(snapshot.pending_of_run.is_empty());
 
     let result = r#"{"id":"front-result","role":"tool","toolCallId":"front","content":"blue"}"#;
     let mut answer = input("t", "r1", vec![Message::from_json_exact(result).unwrap()]);
