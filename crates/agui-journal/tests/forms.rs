@@ -166,6 +166,7 @@ async fn first_form(path: &Path) -> Vec<Seen> {
     let file = Connection::open(path).unwrap();
     file.execute_batch(FIRST).unwrap();
     file.execute("ATTACH ?1 AS newer", [newer.file().to_str().unwrap()]).unwrap();
+    file.execute_batch("BEGIN").unwrap();
     for table in ["threads", "runs", "folded", "floor", "sqlite_sequence"] {
         let sql = format!("DELETE FROM {table}; INSERT INTO {table} SELECT * FROM newer.{table}");
         file.execute_batch(&sql).unwrap();
@@ -198,7 +199,7 @@ async fn first_form(path: &Path) -> Vec<Seen> {
         let sql = format!("(SELECT * FROM events WHERE thread = {id})");
         assert_eq!(count(&file, &sql), page.entries.len() as i64);
     }
-    file.execute_batch("DETACH newer").unwrap();
+    file.execute_batch("COMMIT; DETACH newer").unwrap();
     seen
 }
 

@@ -51,6 +51,12 @@ pub(super) struct ActiveRow {
 }
 
 impl ThreadRow {
+    /// The row of a thread that begins.
+    pub(super) fn new(id: i64, floor: u64) -> Self {
+        let (head, bytes, generation) = (0, 0, 0);
+        Self { id, head, floor, bytes, generation, active: None, unpacked: Vec::new() }
+    }
+
     pub(super) fn next_position(&self) -> u64 {
         self.head.max(self.floor) + 1
     }

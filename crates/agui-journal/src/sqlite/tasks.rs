@@ -11,10 +11,10 @@ use super::writer::{Effect, LeaseTimes, Running, Writer};
 use crate::Cursor;
 use crate::entry::{Encoded, Entry, ReadLimit};
 use crate::error::JournalError;
-use crate::implement::{Abandoned, ActiveRun, Batch, place};
+use crate::implement::{Abandoned, ActiveRun, Batch, Fold, place};
 use crate::journal::Result;
 use crate::retention::Compacted;
-use crate::run::{Begun, BusyPolicy, EndedRun, Lease, NewRun, StopOutcome};
+use crate::run::{Begun, BusyPolicy, EndedRun, Lease, NewRun, RunInfo, StopOutcome};
 use crate::thread::{Tenant, ThreadInfo, ThreadKey};
 
 /// How much a run has at most that stands in no chunk. Of each run that goes on this is in memory.
@@ -37,24 +37,37 @@ impl Writer {
             row = rows::thread_row(&self.connection, &key)?;
         }
         let NewRun { agent, owner, input, lease: ttl, .. } = run;
-        let mut thread = match row {
-            Some(row) => row,
-            None => self.new_thread(&key, owner.as_deref(), now)?,
+        self.last_run += 1;
+        let number = self.last_run;
+        let is_new = row.is_none();
+        let (mut thread, mut fold) = match row {
+            Some(thread) => {
+                let (fold, _) = rows::fold(&self.connection, &thread)?;
+                self.change(
+                    "UPDATE threads SET runs = runs + 1, updated_at = ?2, last_run = ?3 \
+                     WHERE id = ?1",
+                    params![thread.id, signed(now), signed(number)],
+                )?;
+                (thread, fold)
+            }
+            None => (self.new_thread(&key, owner.as_deref(), now, number)?, Fold::new()),
         };
-        let (mut fold, _) = rows::fold(&self.connection, &thread)?;
         let run = ActiveRun::begin(input, &mut fold);
         let kept = run.input().map(ToJson::to_json);
         let first = thread.next_position();
         let id = run.run().clone();
         self.change(
-            "INSERT INTO runs (thread, run, agent, began_at, first, input) \
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-            params![thread.id, id.as_str(), agent, signed(now), signed(first), kept],
-        )?;
-        let number = unsigned(self.connection.last_insert_rowid());
-        self.change(
-            "UPDATE threads SET runs = runs + 1, updated_at = ?2, last_run = ?3 WHERE id = ?1",
-            params![thread.id, signed(now), signed(number)],
+            "INSERT INTO runs (number, thread, run, agent, began_at, first, input) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+            params![
+                signed(number),
+                thread.id,
+                id.as_str(),
+                agent,
+                signed(now),
+                signed(first),
+                kept
+            ],
         )?;
         thread.active = Some(ActiveRow { number, run: id.clone(), first });
 
@@ -63,19 +76,42 @@ impl Writer {
         self.live.lease(number);
         let (head, generation) = (thread.head, thread.generation);
         let lease = Lease::new(key.clone(), id.clone(), number);
-        self.effects.push(Effect::Begun { key: key.clone(), run: id, number, head, generation });
-        let info = rows::info(&self.connection, &key, None)?;
+        let begun = Effect::Begun { key: key.clone(), run: id.clone(), number, head, generation };
+        self.effects.push(begun);
+        let info = if is_new {
+            let mut info = ThreadInfo::new(key.thread.clone(), owner, RunInfo::new(id, agent, now));
+            info.runs = 1;
+            info
+        } else {
+            rows::info(&self.connection, &key, None)?
+        };
         self.remember(number, Running { thread, key, fold, run, chunk: Chunk::default() });
         Ok(Begun::new(lease, Cursor::after(head), info, ended))
     }
 
-    fn new_thread(&mut self, key: &ThreadKey, owner: Option<&str>, now: u64) -> Result<ThreadRow> {
+    /// A thread that begins with this run.
+    fn new_thread(
+        &mut self,
+        key: &ThreadKey,
+        owner: Option<&str>,
+        now: u64,
+        run: u64,
+    ) -> Result<ThreadRow> {
+        let sql = "SELECT position FROM floor";
+        let floor = self.connection.prepare_cached(sql)?.query_row([], |row| row.get(0))?;
         self.change(
-            "INSERT INTO threads (tenant, thread, owner, created_at, updated_at, floor) \
-             SELECT ?1, ?2, ?3, ?4, ?4, position FROM floor",
-            params![key.tenant.as_str(), key.thread.as_str(), owner, signed(now)],
+            "INSERT INTO threads (tenant, thread, owner, created_at, updated_at, runs, last_run, \
+             floor) VALUES (?1, ?2, ?3, ?4, ?4, 1, ?5, ?6)",
+            params![
+                key.tenant.as_str(),
+                key.thread.as_str(),
+                owner,
+                signed(now),
+                signed(run),
+                floor
+            ],
         )?;
-        rows::thread_row(&self.connection, key)?.ok_or(JournalError::ThreadNotFound)
+        Ok(ThreadRow::new(self.connection.last_insert_rowid(), unsigned(floor)))
     }
 
     /// Appends to a run; ends it where `ends` says so.

@@ -62,6 +62,9 @@ pub(super) struct Writer {
     pub(super) connection: Connection,
     pub(super) clock: Clock,
     pub(super) live: Arc<Live>,
+    /// The greatest number of a run so far: none is used twice, so that a lease cannot be taken for
+    /// another.
+    pub(super) last_run: u64,
     /// The leases that were given and not lost, by the number of the run.
     pub(super) leases: HashMap<u64, LeaseTimes>,
     /// The runs that are going on, as the log leaves them. What is missing is read again.
@@ -124,6 +127,7 @@ impl Writer {
             connection,
             clock,
             live,
+            last_run: 0,
             leases: HashMap::new(),
             runs: HashMap::new(),
             effects: Vec::new(),
@@ -334,6 +338,8 @@ impl Writer {
     /// Ends the runs that an earlier process has left: their leases died with it.
     pub(super) fn end_abandoned(&mut self) -> std::result::Result<(), Failure> {
         self.control("BEGIN IMMEDIATE")?;
+        let sql = "SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'runs'";
+        self.last_run = self.connection.query_row(sql, [], |row| rows::number_at(row, 0))?;
         recent::pack_all(&self.connection)?;
         let mut keys = Vec::new();
         {
@@ -361,5 +367,140 @@ impl Writer {
         self.effects.clear();
         self.ended_before = ended;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use agui_types::RunAgentInput;
+    use agui_types::event::{Event, RunStarted, StepStarted};
+
+    use super::*;
+    use crate::entry::{Cursor, ReadLimit};
+    use crate::error::JournalError;
+    use crate::implement::Batch;
+    use crate::run::{Lease, NewRun};
+    use crate::sqlite::{Durability, schema};
+
+    /// A writer of a file that goes with it, and a run that has begun.
+    struct Bench {
+        writer: Writer,
+        lease: Lease,
+        folder: std::path::PathBuf,
+    }
+
+    impl Bench {
+        fn new(name: &str) -> Self {
+            let name = format!("agui-journal-writer-{name}-{}", std::process::id());
+            let folder = std::env::temp_dir().join(name);
+            std::fs::create_dir_all(&folder).unwrap();
+            let file = folder.join("journal.db");
+            let connection = schema::open_writer(&file, Durability::Process, None).unwrap();
+            let mut writer = Writer::new(connection, Clock::default(), Arc::default());
+            let input = RunAgentInput::new("t", "r", Vec::new());
+            let run = NewRun::new(Tenant::default(), "default", input);
+            let (begin, mut begun) = task(|writer| writer.begin(run));
+            writer.commit([begin].into_iter());
+            let lease = begun.try_recv().unwrap().unwrap().lease;
+            let mut bench = Self { writer, lease, folder };
+            let started = bench.append(RunStarted::new("t", "r").into());
+            assert_eq!(bench.together([started]), [Ok(1)]);
+            bench
+        }
+
+        fn append(&self, event: Event) -> impl FnOnce(&mut Writer) -> Result<u64> + Send + 'static {
+            let lease = self.lease.clone();
+            move |writer| writer.write(&lease, Batch::new(vec![event]), false)
+        }
+
+        /// Does what is asked for as one group; gives the answers.
+        fn together<const N: usize>(
+            &mut self,
+            work: [impl FnOnce(&mut Writer) -> Result<u64> + Send + 'static; N],
+        ) -> [std::result::Result<u64, String>; N] {
+            let tasks = work.map(task);
+            let (mut group, mut answers) = (Vec::new(), Vec::new());
+            for (task, answer) in tasks {
+                group.push(task);
+                answers.push(answer);
+            }
+            self.writer.commit(group.into_iter());
+            let answers = answers
+                .into_iter()
+                .map(|mut answer| answer.try_recv().unwrap().map_err(|error| error.to_string()));
+            answers.collect::<Vec<_>>().try_into().unwrap()
+        }
+
+        /// What is shown of the log, and what would be if nothing were remembered.
+        fn steps(&self) -> Vec<String> {
+            let key = self.lease.thread();
+            let limit = ReadLimit::default();
+            let live = self.writer.live.page(key, Cursor::after(1), limit).unwrap();
+            let row = rows::thread(&self.writer.connection, key, self.writer.live.unpacked(key));
+            let read = rows::page(&self.writer.connection, row.unwrap(), Cursor::after(1), limit);
+            let read = read.unwrap();
+            assert_eq!((&read.entries, read.head), (&live.entries, live.head));
+            assert!(read.entries.iter().map(|it| it.position).eq(2..=read.head));
+            let name = |text: &str| text.rsplit('"').nth(1).unwrap_or_default().to_owned();
+            read.entries.iter().map(|entry| name(entry.text())).collect()
+        }
+    }
+
+    impl Drop for Bench {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_dir_all(&self.folder);
+        }
+    }
+
+    fn step(name: &str) -> Event {
+        StepStarted::new(name).into()
+    }
+
+    type Work = Box<dyn FnOnce(&mut Writer) -> Result<u64> + Send>;
+
+    /// A task that fails in the middle is taken back, with what it has written; what came before it in
+    /// the same group, on the same run, and behind it, stays.
+    #[test]
+    fn a_task_that_fails_is_taken_back_alone() {
+        let mut bench = Bench::new("alone");
+        for (changes, names) in [(true, ["a", "b", "c"]), (false, ["d", "e", "f"])] {
+            let [a, b, c] = names.map(|name| bench.append(step(name)));
+            let fails = move |writer: &mut Writer| {
+                if changes {
+                    writer.change("UPDATE floor SET position = 99", [])?;
+                }
+                b(writer)?;
+                Err(JournalError::Corrupt { what: "on purpose".into(), source: None })
+            };
+            let work: [Work; 3] = [Box::new(a), Box::new(fails), Box::new(c)];
+            let [a, b, c] = bench.together(work);
+            assert_eq!(c.unwrap(), a.unwrap() + 1);
+            assert!(b.unwrap_err().contains("on purpose"));
+        }
+        assert_eq!(bench.steps(), ["a", "c", "d", "f"]);
+        let sql = "SELECT position FROM floor";
+        let floor = bench.writer.connection.query_row(sql, [], |row| row.get::<_, i64>(0));
+        assert_eq!(floor.unwrap(), 0);
+    }
+
+    /// Where a group cannot be written nothing of it is shown, everybody is told, and the run goes on
+    /// where it was.
+    #[test]
+    fn a_group_that_fails_is_told_so() {
+        let mut bench = Bench::new("group");
+        let a = bench.append(step("a"));
+        assert_eq!(bench.together([a]), [Ok(2)]);
+        let away = "ALTER TABLE recent RENAME TO away";
+        bench.writer.connection.execute_batch(away).unwrap();
+        let (b, c) = (bench.append(step("b")), bench.append(step("c")));
+        let work: [Work; 2] = [Box::new(b), Box::new(c)];
+        let refused = bench.together(work);
+        assert!(refused.iter().all(std::result::Result::is_err), "{refused:?}");
+        assert_eq!(bench.steps(), ["a"]);
+        let back = "ALTER TABLE away RENAME TO recent";
+        bench.writer.connection.execute_batch(back).unwrap();
+        let d = bench.append(step("d"));
+        assert_eq!(bench.together([d]), [Ok(3)]);
+        assert_eq!(bench.steps(), ["a", "d"]);
     }
 }
