@@ -3,9 +3,11 @@
 mod common;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use agui_agent::{AgentResult, Run};
 use agui_journal::ReadLimit;
+use agui_runtime::Agents;
 use agui_stream::Conversation;
 use agui_stream::fold::Applied;
 use agui_types::{Event, FromJson};
@@ -293,4 +295,58 @@ async fn the_events_of_a_long_thread_come_in_parts() {
     let listed: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(listed["events"].as_array().unwrap().len(), sent);
     assert!(frames > 4, "{frames}");
+}
+
+/// C-41, P-27, P-28: an agent that goes on with a message that is there appends to it, whoever said it, as
+/// every front end does with the same events; its own input changes no message that is there. What was
+/// said stays in the log as it was sent, also when the run was compacted.
+#[tokio::test]
+async fn what_was_said_stays_in_the_log_whatever_an_agent_makes_of_it() {
+    for (journal, _folder) in journals().await {
+        let mut agents = Agents::new();
+        let say = |id: &str, text: &str| {
+            json!([
+                {"type": "TEXT_MESSAGE_START", "messageId": id, "role": "assistant"},
+                {"type": "TEXT_MESSAGE_CONTENT", "messageId": id, "delta": text},
+                {"type": "TEXT_MESSAGE_CONTENT", "messageId": id, "delta": "!"},
+                {"type": "TEXT_MESSAGE_END", "messageId": id},
+            ])
+        };
+        let run_of = |started: Value, said: Value| {
+            let mut events = vec![started];
+            events.extend(said.as_array().unwrap().clone());
+            events.push(json!({"type": "RUN_FINISHED", "threadId": "$thread", "runId": "$run"}));
+            Scripted::new(events.into())
+        };
+        let started = json!({"type": "RUN_STARTED", "threadId": "$thread", "runId": "$run"});
+        agents.add("appending", run_of(started.clone(), say("m1", ", he said"))).unwrap();
+        let mut echoing = started;
+        echoing["input"] = json!({
+            "threadId": "$thread", "runId": "$run",
+            "messages": [
+                {"id": "m1", "role": "user", "content": "Never said"},
+                {"id": "new", "role": "user", "content": "New"},
+            ],
+        });
+        agents.add("echoing", run_of(echoing, say("a", "Yes"))).unwrap();
+        let fixture = fixture_on(agents, journal, |builder| builder);
+        run(&fixture, "appending", input("t", "r1", &[("m1", "Hello")])).await;
+        run(&fixture, "echoing", input("t", "r2", &[("m1", "Hello")])).await;
+        for compacted in [false, true] {
+            if compacted {
+                let done = fixture.journal.compact(Duration::ZERO).await.unwrap();
+                assert_eq!(done.runs, 2);
+            }
+            let rows = get(&fixture, "/threads/t/messages").await.json();
+            let expected = json!([
+                {"id": "m1", "role": "user", "content": "Hello, he said!"},
+                {"id": "new", "role": "user", "content": "New"},
+                {"id": "a", "role": "assistant", "content": "Yes!"},
+            ]);
+            assert_eq!(rows["messages"], expected);
+            let entries = log(&fixture.journal, "t").await;
+            let first: Value = serde_json::from_str(entries[0].text()).unwrap();
+            assert_eq!(first["input"]["messages"][0]["content"], "Hello");
+        }
+    }
 }
