@@ -3,6 +3,7 @@
 use agui_agent::BoxFuture;
 use agui_server::{Refusal, bearer, codes};
 use http::StatusCode;
+use http::header::AUTHORIZATION;
 use http::request::Parts;
 use subtle::ConstantTimeEq;
 
@@ -151,12 +152,20 @@ impl Authorize for BearerTokens {
         let judged = found.cloned().ok_or_else(|| {
             let message = match brought {
                 Some(_) => "the token is not one of ours",
-                None => "a token is needed",
+                None => no_token(head),
             };
             Refusal::new(StatusCode::UNAUTHORIZED, codes::UNAUTHORIZED, message)
                 .hint("send it as Authorization: Bearer …")
         });
         Box::pin(std::future::ready(judged))
+    }
+}
+
+/// Why a request brings no token.
+pub(crate) fn no_token(head: &Parts) -> &'static str {
+    match head.headers.get_all(AUTHORIZATION).iter().count() {
+        0 | 1 => "a token is needed",
+        _ => "there is more than one Authorization header, so none of them counts",
     }
 }
 
@@ -196,5 +205,19 @@ mod tests {
             assert_eq!(refusal.status(), StatusCode::UNAUTHORIZED, "{wrong:?}");
         }
         assert!(!format!("{tokens:?}").contains("one\""));
+    }
+
+    #[tokio::test]
+    async fn of_several_headers_none_counts() {
+        let tokens = BearerTokens::new().accept("one", Principal::of_tenant("a"));
+        for other in ["Bearer one", "Bearer two", "Basic x"] {
+            let mut request = Request::new(());
+            for value in ["Bearer one", other] {
+                request.headers_mut().append(AUTHORIZATION, value.parse().unwrap());
+            }
+            let refusal = tokens.authenticate(&request.into_parts().0).await.unwrap_err();
+            assert_eq!(refusal.status(), StatusCode::UNAUTHORIZED);
+            assert!(format!("{refusal:?}").contains("more than one"), "{refusal:?}");
+        }
     }
 }

@@ -16,6 +16,7 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
+use crate::auth::no_token;
 use crate::{Authorize, Principal};
 
 pub use key::{JwtKey, JwtKeyError};
@@ -181,7 +182,7 @@ impl Authorize for Jwt {
                 let challenge = HeaderValue::from_static("Bearer error=\"invalid_token\"");
                 refusal(what).header(WWW_AUTHENTICATE, challenge)
             }),
-            None => Err(refusal("a token is needed".into())),
+            None => Err(refusal(no_token(head).into())),
         };
         Box::pin(std::future::ready(judged))
     }
