@@ -265,8 +265,7 @@ async fn damaged_latest_events_are_named() {
         ("UPDATE recent SET events = x'01017f'", "a batch goes on behind its end"),
         ("UPDATE recent SET events = x'0101020c7b'", "an event goes on behind its end"),
         ("UPDATE recent SET events = x'01ffffffffffffffffff0100'", "a position is too large"),
-        ("DELETE FROM recent WHERE number = 1", "missing before position 3"),
-        ("UPDATE recent SET events = x'01010304ff00'", "cannot be read"),
+        ("DELETE FROM recent WHERE number = 1", "missing from position 1 to 3"),
     ];
     for (damage, message) in damages {
         let copy = Folder::new();
@@ -276,4 +275,11 @@ async fn damaged_latest_events_are_named() {
         assert!(matches!(refused, JournalError::Corrupt { .. }), "{damage}: {refused:?}");
         assert!(refused.to_string().contains(message), "{damage}: {refused}");
     }
+    // An event that is no text is damage to its thread alone.
+    let file = rusqlite::Connection::open(folder.file()).unwrap();
+    file.execute("UPDATE recent SET events = x'01010204ff'", []).unwrap();
+    drop(file);
+    let journal = SqliteJournal::open(folder.file()).await.unwrap();
+    let refused = journal.read(&key("t"), Cursor::START, ALL).await.unwrap_err();
+    assert!(refused.to_string().contains("an event cannot be read"), "{refused}");
 }

@@ -38,6 +38,11 @@ impl Failure {
         Some(source.map_or_else(|| Self::new(kind, error), |source| Self::new(kind, source)))
     }
 
+    /// Whether what is stored is to blame.
+    pub(super) fn is_corrupt(&self) -> bool {
+        self.kind == Kind::Corrupt
+    }
+
     /// What is stored cannot be read.
     pub(super) fn unreadable(what: &str, error: impl fmt::Display) -> Self {
         Self::new(Kind::Corrupt, format!("{what} cannot be read: {error}"))

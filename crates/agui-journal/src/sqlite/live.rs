@@ -149,6 +149,10 @@ impl Live {
             return None;
         }
         let start = thread.tail.partition_point(|entry| entry.position <= from.position());
+        // Nor is there a place before the first event of a thread, which need not have position 1.
+        if start == 0 && from.position() != thread.behind {
+            return None;
+        }
         let mut room = Room::new(limit);
         let entries = thread.tail.range(start..).take_while(|entry| room.takes(entry.json.len()));
         let entries: Vec<Entry> = entries.cloned().collect();
@@ -197,11 +201,16 @@ impl Live {
         }
     }
 
-    /// Asks the run to stop; whether it was not asked before.
-    pub(super) fn stop(&self, number: u64) -> bool {
-        let stops = self.stops();
-        let Some(stop) = stops.get(&number) else { return false };
-        stop.send_if_modified(|stop| stop.replace(Stop::Requested).is_none())
+    /// Asks the run to stop.
+    pub(super) fn stop(&self, number: u64) {
+        if let Some(stop) = self.stops().get(&number) {
+            stop.send_replace(Some(Stop::Requested));
+        }
+    }
+
+    /// Whether the run was asked to stop.
+    pub(super) fn is_asked_to_stop(&self, number: u64) -> bool {
+        self.stops().get(&number).is_some_and(|stop| stop.borrow().is_some())
     }
 
     /// To wait for a run's stop; `None` where the lease is lost.

@@ -15,6 +15,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use super::chunk::{Chunk, Damaged, Frames, read_number, write_number};
 use super::fault::{Failure, Kind};
 use super::rows::{self, signed, unsigned};
+use crate::entry::EntryKind;
 
 /// How many bytes are added before those from before are looked at and removed. So the table holds
 /// twice as much, and one group.
@@ -75,7 +76,8 @@ impl Recent {
     pub(super) fn round(&mut self) -> Option<i64> {
         if self.round.is_none() && self.bytes >= ROUND {
             self.bytes = 0;
-            self.round = Some(self.last);
+            // Who needs the row of the group at hand is known once it is committed.
+            self.round = Some(self.last - 1);
         }
         self.round
     }
@@ -120,6 +122,7 @@ impl Recent {
 /// The end of a run as it is in `chunks`, and what comes behind it.
 struct End {
     thread: i64,
+    name: String,
     head: u64,
     next: u64,
     bytes: u64,
@@ -129,12 +132,15 @@ struct End {
 /// Packs everything that another process has left.
 pub(super) fn pack_all(connection: &Connection) -> Result<(), Failure> {
     let mut runs: HashMap<u64, Option<End>> = HashMap::new();
-    let mut statement = connection.prepare("SELECT events FROM recent ORDER BY number")?;
+    let mut statement = connection.prepare("SELECT number, events FROM recent ORDER BY number")?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
-        let row = row.get_ref(0)?.as_blob();
-        let row = row.map_err(|error| Failure::unreadable("the latest events", error))?;
+        let number: i64 = row.get(0)?;
+        let what = || format!("row {number} of the latest events");
+        let row = row.get_ref(1)?.as_blob();
+        let row = row.map_err(|error| Failure::unreadable(&what(), error))?;
         for section in Sections(row, 0) {
+            let unreadable = |damaged: Damaged| Failure::unreadable(&what(), damaged);
             let (run, first, events) = section.map_err(unreadable)?;
             let end = match runs.entry(run) {
                 Slot::Occupied(slot) => slot.into_mut(),
@@ -142,7 +148,10 @@ pub(super) fn pack_all(connection: &Connection) -> Result<(), Failure> {
             };
             // Of a run that has ended everything is packed.
             if let Some(end) = end {
-                end.take(connection, run, first, events)?;
+                for (position, frame) in (first..).zip(Frames::new(events)) {
+                    let (kind, json) = frame.map_err(unreadable)?;
+                    end.take(connection, run, (position, kind), &events[json])?;
+                }
             }
         }
     }
@@ -158,13 +167,14 @@ pub(super) fn pack_all(connection: &Connection) -> Result<(), Failure> {
 
 fn end_of(connection: &Connection, run: u64) -> Result<Option<End>, Failure> {
     let mut statement = connection.prepare_cached(
-        "SELECT t.id, t.head, t.floor, t.bytes FROM runs r JOIN threads t ON t.id = r.thread \
+        "SELECT t.id, t.head, t.floor, t.bytes, t.thread FROM runs r JOIN threads t ON t.id = r.thread \
          WHERE r.number = ?1 AND r.ended_at IS NULL",
     )?;
     let end = statement.query_row([signed(run)], |row| {
         let (head, floor): (i64, i64) = (row.get(1)?, row.get(2)?);
         Ok(End {
             thread: row.get(0)?,
+            name: row.get(4)?,
             head: unsigned(head),
             next: unsigned(head.max(floor)) + 1,
             bytes: rows::number_at(row, 3)?,
@@ -179,26 +189,24 @@ impl End {
         &mut self,
         connection: &Connection,
         run: u64,
-        first: u64,
-        events: &[u8],
+        (position, kind): (u64, EntryKind),
+        json: &[u8],
     ) -> Result<(), Failure> {
-        for (position, frame) in (first..).zip(Frames::new(events)) {
-            let (kind, json) = frame.map_err(unreadable)?;
-            if position < self.next {
-                continue;
-            }
-            if position > self.next {
-                let what = format!("the events of a run are missing before position {position}");
-                return Err(Failure::new(Kind::Corrupt, what));
-            }
-            let json = &events[json];
-            if !self.chunk.takes(position, json.len()) {
-                self.chunk.insert(connection, self.thread, run)?;
-            }
-            self.chunk.push(position, kind, json);
-            (self.head, self.next) = (position, position + 1);
-            self.bytes += json.len() as u64;
+        if position < self.next {
+            return Ok(());
         }
+        if position > self.next {
+            let Self { name, next, .. } = self;
+            let what =
+                format!("the events of the thread {name:?} are missing from position {next}");
+            return Err(Failure::new(Kind::Corrupt, format!("{what} to {position}")));
+        }
+        if !self.chunk.takes(position, json.len()) {
+            self.chunk.insert(connection, self.thread, run)?;
+        }
+        self.chunk.push(position, kind, json);
+        (self.head, self.next) = (position, position + 1);
+        self.bytes += json.len() as u64;
         Ok(())
     }
 }
@@ -236,10 +244,6 @@ impl<'b> Iterator for Sections<'b> {
         }
         Some(section)
     }
-}
-
-fn unreadable(damaged: Damaged) -> Failure {
-    Failure::unreadable("a row of the latest events", damaged)
 }
 
 #[cfg(test)]

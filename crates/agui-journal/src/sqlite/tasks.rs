@@ -231,7 +231,8 @@ impl Writer {
         }
         for number in late {
             if !self.pack(number)? {
-                self.recent.forget(number);
+                // It ends with this group, and so needs nothing once that is committed.
+                self.effects.push(Effect::Lost { number });
             }
         }
         Ok(())
@@ -309,8 +310,10 @@ impl Writer {
         self.runs.insert(number, running);
     }
 
+    /// Whether a run that is going on has nobody who may write it: one that another process has left
+    /// and that could not be ended has no lease at all.
     fn has_lapsed(&self, number: u64, now: u64) -> bool {
-        self.leases.get(&number).is_some_and(|lease| lease.expires_at <= now)
+        self.leases.get(&number).is_none_or(|lease| lease.expires_at <= now)
     }
 
     pub(super) fn renew(&mut self, lease: &Lease) -> Result<()> {
@@ -349,8 +352,13 @@ impl Writer {
             self.abandon(key, active.number, Abandoned::LeaseLapsed)?;
             return Ok(StopOutcome::NotRunning);
         }
-        let newly = self.live.stop(active.number);
-        Ok(if newly { StopOutcome::Requested } else { StopOutcome::AlreadyRequested })
+        let number = active.number;
+        let asks = |effect: &Effect| matches!(effect, Effect::Stop { number: it } if *it == number);
+        if self.live.is_asked_to_stop(number) || self.effects.iter().any(asks) {
+            return Ok(StopOutcome::AlreadyRequested);
+        }
+        self.effects.push(Effect::Stop { number });
+        Ok(StopOutcome::Requested)
     }
 
     pub(super) fn recover(&mut self) -> Result<Vec<EndedRun>> {
@@ -364,7 +372,8 @@ impl Writer {
             }
         }
         lapsed.sort();
-        let mut ended = std::mem::take(&mut self.ended_before);
+        let named = self.effects.iter().any(|effect| matches!(effect, Effect::Named));
+        let mut ended = if named { Vec::new() } else { self.ended_before.clone() };
         for key in lapsed {
             let row = rows::thread_row(&self.connection, &key)?;
             let active = row.and_then(|row| row.active);
@@ -372,6 +381,7 @@ impl Writer {
                 ended.push(self.abandon(&key, active.number, Abandoned::LeaseLapsed)?);
             }
         }
+        self.effects.push(Effect::Named);
         Ok(ended)
     }
 

@@ -73,7 +73,7 @@ pub(super) struct Writer {
     pub(super) effects: Vec<Effect>,
     /// What the group at hand adds to runs that go on.
     pub(super) recent: Recent,
-    /// The runs that the task at hand has touched.
+    /// The runs that the tasks of the group at hand have touched.
     pub(super) touched: Vec<u64>,
     /// Whether the task at hand has changed anything in the database.
     changed: bool,
@@ -81,6 +81,14 @@ pub(super) struct Writer {
     pub(super) ended_before: Vec<EndedRun>,
     /// Nobody may ask for anything any more.
     closing: bool,
+}
+
+/// How much there is before a task.
+#[derive(Clone, Copy)]
+struct Mark {
+    effects: usize,
+    recent: usize,
+    touched: usize,
 }
 
 pub(super) struct LeaseTimes {
@@ -119,6 +127,11 @@ pub(super) enum Effect {
     Gone {
         key: ThreadKey,
     },
+    Stop {
+        number: u64,
+    },
+    /// Somebody was told of the runs that were ended when the file was opened.
+    Named,
 }
 
 impl Writer {
@@ -195,6 +208,7 @@ impl Writer {
                 for effect in std::mem::take(&mut self.effects) {
                     self.tell(effect);
                 }
+                self.touched.clear();
             }
             Some(failure) => {
                 tracing::error!(%failure, "the journal could not be written");
@@ -203,8 +217,7 @@ impl Writer {
                 }
                 self.take_back(0);
                 self.recent.failed();
-                // What is remembered of any run may be ahead of the log.
-                self.runs.clear();
+                self.forget_touched(0);
             }
         }
         for reply in replies {
@@ -224,16 +237,19 @@ impl Writer {
     }
 
     /// Where a task begins.
-    fn mark(&mut self) -> (usize, usize) {
-        self.touched.clear();
+    fn mark(&mut self) -> Mark {
         self.changed = false;
-        (self.effects.len(), self.recent.mark())
+        Mark {
+            effects: self.effects.len(),
+            recent: self.recent.mark(),
+            touched: self.touched.len(),
+        }
     }
 
     /// Takes back what was done since where that has failed. Fails where the whole transaction did.
     fn settle(
         &mut self,
-        (effects, recent): (usize, usize),
+        Mark { effects, recent, touched }: Mark,
         undo: Option<&Failure>,
     ) -> std::result::Result<(), Failure> {
         let changed = std::mem::take(&mut self.changed);
@@ -244,9 +260,7 @@ impl Writer {
             }
             self.take_back(effects);
             self.recent.take_back(recent);
-            for number in std::mem::take(&mut self.touched) {
-                self.runs.remove(&number);
-            }
+            self.forget_touched(touched);
             if changed {
                 self.control("ROLLBACK TO task")?;
             }
@@ -303,6 +317,13 @@ impl Writer {
         }
     }
 
+    /// Forgets what is remembered of runs that were touched: it may be ahead of the log.
+    fn forget_touched(&mut self, from: usize) {
+        for number in self.touched.split_off(from) {
+            self.runs.remove(&number);
+        }
+    }
+
     fn tell(&mut self, effect: Effect) {
         match effect {
             Effect::Begun { key, run, number, head, generation } => {
@@ -322,6 +343,8 @@ impl Writer {
                 self.live.lost(number);
             }
             Effect::Gone { key } => self.live.gone(&key),
+            Effect::Stop { number } => self.live.stop(number),
+            Effect::Named => self.ended_before.clear(),
         }
     }
 
@@ -335,7 +358,8 @@ impl Writer {
         self.clock.now()
     }
 
-    /// Ends the runs that an earlier process has left: their leases died with it.
+    /// Ends the runs that an earlier process has left: their leases died with it. One that cannot be
+    /// read stays as it is, and holds up no other.
     pub(super) fn end_abandoned(&mut self) -> std::result::Result<(), Failure> {
         self.control("BEGIN IMMEDIATE")?;
         let sql = "SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'runs'";
@@ -359,12 +383,27 @@ impl Writer {
         for key in keys {
             let row = rows::thread_row(&self.connection, &key)?;
             if let Some(active) = row.and_then(|row| row.active) {
+                let mark = self.mark();
                 let abandoned = self.abandon(&key, active.number, Abandoned::LeaseLapsed);
-                ended.push(abandoned?);
+                let failure = match abandoned {
+                    Ok(run) => {
+                        ended.push(run);
+                        None
+                    }
+                    Err(error) => Some(Failure::from(error)),
+                };
+                if let Some(failure) = &failure {
+                    if !failure.is_corrupt() {
+                        return Err(failure.clone());
+                    }
+                    tracing::error!(thread = %key.thread, %failure, "a run could not be ended");
+                }
+                self.settle(mark, failure.as_ref())?;
             }
         }
         self.control("COMMIT")?;
         self.effects.clear();
+        self.touched.clear();
         self.ended_before = ended;
         Ok(())
     }
