@@ -34,6 +34,8 @@ struct Thread {
     bytes: usize,
     /// The last position that stands in a chunk. What comes behind it is in the tail, all of it.
     packed: u64,
+    /// Bytes of JSON text behind that.
+    unpacked_bytes: u64,
     /// The number of the run that is going on.
     number: u64,
     /// What the cursors that are read from here say.
@@ -88,6 +90,7 @@ impl Live {
         thread.running = Some(run);
         thread.number = number;
         thread.packed = head;
+        thread.unpacked_bytes = 0;
         thread.generation = generation;
         thread.tail.clear();
         thread.behind = head;
@@ -106,10 +109,12 @@ impl Live {
         let head = entries.last().map(|entry| entry.position);
         for entry in entries {
             thread.bytes += entry.json.len();
+            thread.unpacked_bytes += entry.json.len() as u64;
             thread.tail.push_back(entry);
         }
         if packed {
             thread.packed = thread.last();
+            thread.unpacked_bytes = 0;
         }
         while thread.tail.len() > TAIL.events || thread.bytes > TAIL.bytes {
             if thread.tail.front().is_none_or(|oldest| oldest.position > thread.packed) {
@@ -239,8 +244,8 @@ impl Thread {
 
     fn ahead(&self) -> Option<Ahead> {
         self.running.as_ref()?;
-        let bytes = self.unpacked().map(|entry| entry.json.len() as u64).sum();
-        Some(Ahead { run: self.number, packed: self.packed, head: self.last(), bytes })
+        let (run, packed, bytes) = (self.number, self.packed, self.unpacked_bytes);
+        Some(Ahead { run, packed, head: self.last(), bytes })
     }
 }
 
@@ -256,6 +261,7 @@ impl Threads {
             behind: 0,
             bytes: 0,
             packed: 0,
+            unpacked_bytes: 0,
             number: 0,
             generation: 0,
             running: None,
