@@ -215,23 +215,33 @@ impl SqliteJournal {
         let now = self.write(|writer| Ok(writer.now())).await?;
         let before = now.saturating_sub(ended_for);
         let threads = self.query(move |connection| due(connection, before)).await?;
-        let mut done = Compacted::default();
+        let (mut done, mut damaged) = (Compacted::default(), None);
         for thread in threads {
-            let room = Compacted::MOST - usize::try_from(done.runs).unwrap_or(Compacted::MOST);
-            let compact = move |connection: &Connection| compact(connection, thread, before, room);
-            let (runs, more) = self.query(compact).await?;
-            for (number, events) in runs {
-                let run = self.write(move |writer| writer.compacted(number, events)).await?;
-                done.runs += run.runs;
-                done.events += run.events;
-                done.bytes += run.bytes;
+            match self.compact_thread(thread, before, &mut done).await {
+                Ok(()) => {}
+                // The others are compacted all the same.
+                Err(error @ JournalError::Corrupt { .. }) => drop(damaged.get_or_insert(error)),
+                Err(error) => return Err(error),
             }
-            done.more |= more;
-            if more {
+            if done.more {
                 break;
             }
         }
-        Ok(done)
+        damaged.map_or(Ok(done), Err)
+    }
+
+    async fn compact_thread(&self, thread: i64, before: u64, done: &mut Compacted) -> Result<()> {
+        let room = Compacted::MOST - usize::try_from(done.runs).unwrap_or(Compacted::MOST);
+        let compact = move |connection: &Connection| compact(connection, thread, before, room);
+        let (runs, more) = self.query(compact).await?;
+        for (number, events) in runs {
+            let run = self.write(move |writer| writer.compacted(number, events)).await?;
+            done.runs += run.runs;
+            done.events += run.events;
+            done.bytes += run.bytes;
+        }
+        done.more |= more;
+        Ok(())
     }
 }
 
