@@ -8,11 +8,13 @@
 
 mod folder;
 
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Waker};
 
 use agui_journal::{
-    BusyPolicy, Cursor, Entry, Follower, Journal, JournalError, Lease, NewRun, ReadLimit,
-    SqliteJournal, Tenant, ThreadKey, Until,
+    BusyPolicy, Clock, Cursor, Entry, Follower, Journal, JournalError, Lease, NewRun, ReadLimit,
+    SqliteJournal, SqliteOptions, Stop, StopOutcome, Tenant, ThreadKey, Until,
 };
 use agui_stream::Verifier;
 use agui_types::event::{
@@ -170,6 +172,54 @@ async fn a_thread_begun_again_is_another() {
     }
     let refused = viewer.next().await.unwrap().unwrap_err();
     assert!(matches!(refused, JournalError::PositionUnknown { position: 2, .. }), "{refused:?}");
+}
+
+/// Where nothing can be written, whatever writes nothing is done all the same, though it comes together
+/// with what fails: a run can be stopped, and leases are kept.
+#[tokio::test]
+async fn what_writes_nothing_does_not_fail_with_others() {
+    let folder = Folder::new();
+    let (gate, waits) = (Arc::new(Mutex::new(())), Arc::new(AtomicBool::new(false)));
+    let clock = Clock::new({
+        let (gate, waits) = (Arc::clone(&gate), Arc::clone(&waits));
+        move || {
+            waits.store(true, Ordering::SeqCst);
+            drop(gate.lock().unwrap());
+            1
+        }
+    });
+    let journal = SqliteOptions::new(folder.file()).clock(clock).open().await.unwrap();
+    let (writes, other) = (begin(&journal, "writes").await, begin(&journal, "other").await);
+    let file = Connection::open(folder.file()).unwrap();
+    let refuse = "CREATE TRIGGER refuse BEFORE INSERT ON recent \
+                  BEGIN SELECT RAISE(ROLLBACK, 'no'); END";
+    file.execute_batch(refuse).unwrap();
+
+    // Whoever writes waits for the time with the first, and finds the others together.
+    let mut cx = Context::from_waker(Waker::noop());
+    let closed = gate.lock().unwrap();
+    waits.store(false, Ordering::SeqCst);
+    let mut first = journal.renew(&other);
+    assert!(first.as_mut().poll(&mut cx).is_pending());
+    while !waits.load(Ordering::SeqCst) {
+        std::thread::yield_now();
+    }
+    let mut append = journal.append(&writes, text(5));
+    let mut renew = journal.renew(&other);
+    let mut stop = journal.request_stop(other.thread(), None);
+    assert!(append.as_mut().poll(&mut cx).is_pending());
+    assert!(renew.as_mut().poll(&mut cx).is_pending());
+    assert!(stop.as_mut().poll(&mut cx).is_pending());
+    drop(closed);
+
+    first.await.unwrap();
+    let refused = append.await.unwrap_err();
+    assert!(matches!(refused, JournalError::Storage { .. }), "{refused:?}");
+    renew.await.unwrap();
+    assert_eq!(stop.await.unwrap(), StopOutcome::Requested);
+    assert_eq!(journal.stopped(&other).await, Stop::Requested);
+    file.execute_batch("DROP TRIGGER refuse").unwrap();
+    assert_eq!(journal.append(&writes, text(5)).await.unwrap(), 3);
 }
 
 /// The runs that another process left are named once, and not before that is committed.

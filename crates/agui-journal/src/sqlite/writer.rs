@@ -77,6 +77,8 @@ pub(super) struct Writer {
     pub(super) touched: Vec<u64>,
     /// Whether the task at hand has changed anything in the database.
     changed: bool,
+    /// Whether a task of the group at hand has.
+    group_changed: bool,
     /// Runs that were ended when the file was opened and that nobody was told about.
     pub(super) ended_before: Vec<EndedRun>,
     /// Nobody may ask for anything any more.
@@ -147,6 +149,7 @@ impl Writer {
             recent: Recent::default(),
             touched: Vec::new(),
             changed: false,
+            group_changed: false,
             ended_before: Vec::new(),
             closing: false,
         }
@@ -184,6 +187,7 @@ impl Writer {
             }
             return;
         }
+        self.group_changed = false;
         let mut replies = Vec::new();
         let mut failed = None;
         for task in group {
@@ -193,7 +197,7 @@ impl Writer {
                 continue;
             }
             match self.attempt(task) {
-                Ok(reply) => replies.push(reply),
+                Ok(reply) => replies.extend(reply),
                 Err((reply, failure)) => {
                     replies.push(reply);
                     failed = Some(failure);
@@ -227,11 +231,24 @@ impl Writer {
 
     /// Does the work of one task, and takes it back where the storage failed in the middle. Fails
     /// where that took the whole transaction with it.
-    fn attempt(&mut self, task: Task) -> std::result::Result<Reply, (Reply, Failure)> {
+    ///
+    /// One that has written nothing, and met nothing that is not committed, is answered at once: it
+    /// should not fail with others.
+    fn attempt(&mut self, task: Task) -> std::result::Result<Option<Reply>, (Reply, Failure)> {
         let mark = self.mark();
         let reply = task(Ok(self));
+        let writes =
+            self.changed || self.recent.mark() != mark.recent || self.touched.len() != mark.touched;
+        if !writes && !self.group_changed && reply.undo.is_none() {
+            for effect in self.effects.split_off(mark.effects) {
+                self.tell(effect);
+            }
+            (reply.answer)(None);
+            return Ok(None);
+        }
+        self.group_changed |= self.changed;
         match self.settle(mark, reply.undo.as_ref()) {
-            Ok(()) => Ok(reply),
+            Ok(()) => Ok(Some(reply)),
             Err(failure) => Err((reply, failure)),
         }
     }
