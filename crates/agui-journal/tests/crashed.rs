@@ -24,6 +24,9 @@ use agui_types::{FromJson, RunAgentInput};
 use folder::Folder;
 use rusqlite::Connection;
 
+/// How often rows are removed before a test has seen enough.
+const ROUNDS: u32 = 2;
+
 const ALL: ReadLimit = ReadLimit { events: usize::MAX, bytes: usize::MAX };
 
 fn key(thread: &str) -> ThreadKey {
@@ -96,13 +99,54 @@ async fn what_is_tidied_up_is_not_needed() {
     let lease = begin(&journal, "t").await;
     let (mut before, mut removed) = (rows().unwrap(), 0);
     // Every second text is packed with the one before it: no run needs a row then.
-    while removed < 2 {
+    while removed < ROUNDS {
         journal.append(&lease, text(30_000)).await.unwrap();
         let now = rows().unwrap();
         if now < before {
             removed += 1;
             let shown = log(&journal, "t").await;
             is_whole(&kill(&folder), &[("t", shown)]).await;
+        }
+        before = now;
+    }
+    journal.close().await;
+}
+
+/// So it is with runs that begin, say much or little, and end, each at its own pace.
+#[tokio::test]
+async fn what_many_runs_said_is_tidied_up() {
+    let folder = Folder::new();
+    let journal = SqliteJournal::open(folder.file()).await.unwrap();
+    let file = Connection::open(folder.file()).unwrap();
+    let rows = || file.query_row("SELECT count(*) FROM recent", [], |row| row.get::<_, i64>(0));
+    let threads = ["a", "b", "c", "d", "e", "f"];
+    let mut leases = Vec::new();
+    for thread in threads {
+        leases.push(begin(&journal, thread).await);
+    }
+    let (mut before, mut removed) = (rows().unwrap(), 0);
+    let mut at = std::env::var("AGUI_SEED").ok().and_then(|it| it.parse().ok()).unwrap_or(1_u64);
+    while removed < ROUNDS {
+        at = at.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let (draw, which) = (at >> 33, (at >> 40) as usize % threads.len());
+        if draw % 29 == 0 && threads[which] != "a" {
+            journal.finish(&leases[which], end(threads[which])).await.unwrap();
+            if draw % 2 == 0 {
+                journal.delete(&key(threads[which])).await.unwrap();
+            }
+            leases[which] = begin(&journal, threads[which]).await;
+        } else {
+            let length = [1, 20_000, 31_000, 30_000][draw as usize % 4];
+            journal.append(&leases[which], text(length)).await.unwrap();
+        }
+        let now = rows().unwrap();
+        if now < before {
+            removed += 1;
+            let mut logs = Vec::new();
+            for thread in threads {
+                logs.push((thread, log(&journal, thread).await));
+            }
+            is_whole(&kill(&folder), &logs).await;
         }
         before = now;
     }

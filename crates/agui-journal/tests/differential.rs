@@ -127,7 +127,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: std::env::var("AGUI_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(10),
+        cases: std::env::var("AGUI_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(8),
         failure_persistence: None,
         max_shrink_iters: 300,
         ..Default::default()
