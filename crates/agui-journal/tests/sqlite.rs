@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use agui_journal::{
     Clock, Cursor, Durability, Follower, Journal, JournalError, NewRun, ReadLimit, SqliteJournal,
-    SqliteOptions, Tenant, ThreadKey, Until, codes,
+    SqliteOptions, Stop, Tenant, ThreadKey, ThreadQuery, Until, codes,
 };
 use agui_stream::Ending;
 use agui_types::event::{
@@ -259,6 +259,42 @@ async fn a_journal_that_was_closed_is_one_file() {
     assert_eq!(copy.recover().await.unwrap(), []);
     assert_eq!(copy.snapshot(&key("t")).await.unwrap(), snapshot);
     copy.close().await;
+}
+
+/// Behind its end a journal answers nothing, since the file may be another process's, and nobody waits
+/// for an event that cannot come.
+#[tokio::test]
+async fn a_closed_journal_answers_nobody() {
+    let folder = Folder::new();
+    let journal = SqliteJournal::open(folder.file()).await.unwrap();
+    let idle = journal.begin(run("idle")).await.unwrap();
+    let end = journal.finish(&idle.lease, vec![RunFinished::new("idle", "r").into()]);
+    let end = end.await.unwrap();
+    let going = journal.begin(run("going")).await.unwrap();
+    let started = journal.append(&going.lease, vec![RunStarted::new("going", "r").into()]);
+    let started = started.await.unwrap();
+
+    let (idle, going, lease) = (key("idle"), key("going"), going.lease);
+    let (at_rest, at_work, stop, ()) = tokio::join!(
+        journal.changed(&idle, end),
+        journal.changed(&going, started),
+        journal.stopped(&lease),
+        journal.close(),
+    );
+    let closed = |error: JournalError| assert!(matches!(error, JournalError::Closed), "{error:?}");
+    closed(at_rest.unwrap_err());
+    closed(at_work.unwrap_err());
+    assert_eq!(stop, Stop::LeaseLost);
+    for thread in [&idle, &going] {
+        let read = journal.read(thread, Cursor::START, ReadLimit::default());
+        closed(read.await.unwrap_err());
+        closed(journal.changed(thread, 0).await.unwrap_err());
+        closed(journal.snapshot(thread).await.unwrap_err());
+        closed(journal.facts(thread).await.unwrap_err());
+        closed(journal.thread(thread).await.unwrap_err());
+    }
+    closed(journal.threads(ThreadQuery::new(Tenant::default())).await.unwrap_err());
+    closed(journal.append(&lease, Vec::new()).await.unwrap_err());
 }
 
 /// What people say is for the owner of the file; a file that is there keeps its mode.

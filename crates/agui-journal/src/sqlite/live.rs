@@ -23,6 +23,8 @@ struct Threads {
     of: HashMap<ThreadKey, Thread>,
     /// At how many threads those that nobody needs are looked for next.
     sweep_at: usize,
+    /// Nothing is going on any more: the file may be another process's.
+    closed: bool,
 }
 
 #[derive(Debug)]
@@ -187,11 +189,27 @@ impl Live {
     }
 
     /// To wait for a thread's next event, and whether a run is going on: only then what is seen there
-    /// is the end of the log from the beginning.
-    pub(super) fn watch(&self, key: &ThreadKey) -> (watch::Receiver<u64>, bool) {
+    /// is the end of the log from the beginning. `None` where there will be none, as all is closed.
+    pub(super) fn watch(&self, key: &ThreadKey) -> Option<(watch::Receiver<u64>, bool)> {
         let mut threads = self.threads();
+        if threads.closed {
+            return None;
+        }
         let thread = threads.get(key);
-        (thread.head.subscribe(), thread.running.is_some())
+        Some((thread.head.subscribe(), thread.running.is_some()))
+    }
+
+    /// The one who writes has ended: nobody waits for anything any more.
+    pub(super) fn close(&self) {
+        let mut threads = self.threads();
+        threads.closed = true;
+        threads.of.clear();
+        self.stops().clear();
+    }
+
+    /// Whether that is so.
+    pub(super) fn is_closed(&self) -> bool {
+        self.threads().closed
     }
 
     /// A lease is given.

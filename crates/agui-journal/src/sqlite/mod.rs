@@ -169,9 +169,9 @@ impl SqliteJournal {
     }
 
     /// Closes the journal, for all clones: what was asked for before is written, what is asked for
-    /// later is [`Closed`](JournalError::Closed). Waits until another process may have the file, which
-    /// then holds everything: the ones beside it are empty. Runs that are going on are ended by
-    /// whoever opens it next.
+    /// later is [`Closed`](JournalError::Closed), also for who waits for the next event of a thread.
+    /// Waits until another process may have the file, which then holds everything: the ones beside it
+    /// are empty. Runs that are going on are ended by whoever opens it next.
     pub async fn close(&self) {
         // Where it fails it was closed before.
         let _ = self
@@ -197,6 +197,10 @@ impl SqliteJournal {
         &self,
         work: impl FnOnce(&Connection) -> Result<T> + Send + 'static,
     ) -> Result<T> {
+        // The file may be another process's.
+        if self.shared.live.is_closed() {
+            return Err(JournalError::Closed);
+        }
         self.shared.readers.ask(work).await
     }
 
@@ -319,7 +323,8 @@ impl Journal for SqliteJournal {
         let thread = thread.clone();
         Box::pin(async move {
             // In this order: what is written after the look into the file is seen here.
-            let (mut head, running) = self.shared.live.watch(&thread);
+            let live = &self.shared.live;
+            let (mut head, running) = live.watch(&thread).ok_or(JournalError::Closed)?;
             if !running {
                 let row = move |connection: &Connection| {
                     rows::thread_row(connection, &thread)?.ok_or(JournalError::ThreadNotFound)
@@ -329,7 +334,11 @@ impl Journal for SqliteJournal {
                 }
             }
             let head = head.wait_for(|head| *head > position).await;
-            head.map(|_| ()).map_err(|_| JournalError::ThreadNotFound)
+            match head {
+                Ok(_) => Ok(()),
+                Err(_) if live.is_closed() => Err(JournalError::Closed),
+                Err(_) => Err(JournalError::ThreadNotFound),
+            }
         })
     }
 

@@ -171,6 +171,7 @@ impl Writer {
                 tasks.close();
             }
         }
+        self.live.close();
         // Readers may keep their connections: without this, what came last would stay in the file
         // beside it.
         let tidied = "PRAGMA optimize; PRAGMA wal_checkpoint(TRUNCATE)";
