@@ -7,47 +7,28 @@
 #![cfg(feature = "sqlite")]
 
 mod folder;
+mod saying;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Waker};
 
 use agui_journal::{
-    BusyPolicy, Clock, Cursor, Entry, Follower, Journal, JournalError, Lease, NewRun, ReadLimit,
-    SqliteJournal, SqliteOptions, Stop, StopOutcome, Tenant, ThreadKey, Until,
+    BusyPolicy, Clock, Cursor, Entry, Follower, Journal, JournalError, NewRun, SqliteJournal,
+    SqliteOptions, Stop, StopOutcome, Tenant, Until,
 };
 use agui_stream::Verifier;
-use agui_types::event::{
-    Event, RunFinished, RunStarted, TextMessageContent, TextMessageEnd, TextMessageStart,
-};
+use agui_types::event::{Event, TextMessageContent};
 use agui_types::{FromJson, RunAgentInput};
 use folder::Folder;
 use rusqlite::Connection;
+use saying::{ALL, begin, end, key};
 
 /// How often rows are removed before a test has seen enough.
 const ROUNDS: u32 = 2;
 
-const ALL: ReadLimit = ReadLimit { events: usize::MAX, bytes: usize::MAX };
-
-fn key(thread: &str) -> ThreadKey {
-    ThreadKey::new(Tenant::default(), thread)
-}
-
-async fn begin(journal: &SqliteJournal, thread: &str) -> Lease {
-    let input = RunAgentInput::new(thread, "r", Vec::new());
-    let begun = journal.begin(NewRun::new(Tenant::default(), "default", input)).await.unwrap();
-    let start: Vec<Event> =
-        vec![RunStarted::new(thread, "r").into(), TextMessageStart::new("m").into()];
-    journal.append(&begun.lease, start).await.unwrap();
-    begun.lease
-}
-
 fn text(length: usize) -> Vec<Event> {
     vec![TextMessageContent::new("m", "x".repeat(length)).into()]
-}
-
-fn end(thread: &str) -> Vec<Event> {
-    vec![TextMessageEnd::new("m").into(), RunFinished::new(thread, "r").into()]
 }
 
 async fn log(journal: &SqliteJournal, thread: &str) -> Vec<Entry> {

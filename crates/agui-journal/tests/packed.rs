@@ -3,39 +3,21 @@
 #![cfg(feature = "sqlite")]
 
 mod folder;
+mod saying;
 
 use std::time::Duration;
 
 use agui_journal::{
-    Cursor, Entry, Journal, JournalError, Lease, NewRun, Page, ReadLimit, Retention, SqliteJournal,
-    Tenant, ThreadKey, ThreadQuery,
+    Cursor, Entry, Journal, JournalError, Lease, Page, ReadLimit, Retention, SqliteJournal, Tenant,
+    ThreadQuery,
 };
-use agui_types::event::{
-    Event, RunFinished, RunStarted, TextMessageContent, TextMessageEnd, TextMessageStart,
-};
-use agui_types::{RunAgentInput, ToJson};
+use agui_types::ToJson;
+use agui_types::event::{Event, TextMessageContent};
 use folder::Folder;
-
-const ALL: ReadLimit = ReadLimit { events: usize::MAX, bytes: usize::MAX };
-
-fn key(thread: &str) -> ThreadKey {
-    ThreadKey::new(Tenant::default(), thread)
-}
-
-async fn begin(journal: &SqliteJournal, thread: &str) -> Lease {
-    let input = RunAgentInput::new(thread, "r", Vec::new());
-    let begun = journal.begin(NewRun::new(Tenant::default(), "default", input)).await.unwrap();
-    let start: Vec<Event> =
-        vec![RunStarted::new(thread, "r").into(), TextMessageStart::new("m").into()];
-    journal.append(&begun.lease, start).await.unwrap();
-    begun.lease
-}
+use saying::{ALL, begin, end, key};
 
 async fn finish(journal: &SqliteJournal, lease: &Lease) {
-    let thread = lease.thread().thread.clone();
-    let end: Vec<Event> =
-        vec![TextMessageEnd::new("m").into(), RunFinished::new(thread, "r").into()];
-    journal.finish(lease, end).await.unwrap();
+    journal.finish(lease, end(lease.thread().thread.as_str())).await.unwrap();
 }
 
 fn texts(count: usize, length: usize) -> Vec<Event> {
