@@ -71,8 +71,8 @@ impl DebugFeed {
         }
     }
 
-    /// The frames of a tenant's runs from now on, without end. Begins with a comment. Whoever is too far behind gets a
-    /// comment that says so in place of what follows, and the end.
+    /// The frames of a tenant's runs from now on, without end. Begins with a comment. Whoever is too far
+    /// behind gets a comment that says so in place of what follows, and the end.
     pub(crate) fn watch(&self, tenant: Tenant) -> impl Stream<Item = Bytes> + Send + use<> {
         let (frames, coming) = unbounded_channel();
         let behind = Arc::new(AtomicUsize::new(0));
