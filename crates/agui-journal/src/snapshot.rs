@@ -49,7 +49,8 @@ impl Snapshot {
     #[must_use]
     pub fn restated(self, thread: &ThreadId, asked: &RunId) -> Vec<Event> {
         let running = self.running.clone().filter(|_| self.started);
-        let interrupts = Interrupts::try_from(self.open_interrupts.clone()).ok();
+        let opened = running.is_some().then(|| self.opened_again());
+        let interrupts = Interrupts::try_from(self.open_interrupts).ok();
         let asks = interrupts.map(|open| RunFinishedOutcome::from(InterruptOutcome::new(open)));
         let of_run: &[ToolCallId] = if running.is_some() { &self.pending_of_run } else { &[] };
         let earlier = self.pending_tool_calls.iter().filter(|call| !of_run.contains(call)).cloned();
@@ -71,14 +72,14 @@ impl Snapshot {
             // Complete, since some readers want that of an input.
             let mut input = RunAgentInput::new(thread, run, Vec::new());
             (input.tools, input.context) = (Some(Vec::new()), Some(Vec::new()));
-            input.resume = Some(self.resume.clone());
+            input.resume = Some(self.resume);
             started = started.input(input);
         }
         events.push(started.into());
-        events.push(StateSnapshot::new(self.state.clone()).into());
-        events.push(MessagesSnapshot::new(self.messages.clone()).into());
-        if running.is_some() {
-            events.extend(self.opened_again());
+        events.push(StateSnapshot::new(self.state).into());
+        events.push(MessagesSnapshot::new(self.messages).into());
+        if let Some(opened) = opened {
+            events.extend(opened);
         } else {
             let mut finished = RunFinished::new(thread, run);
             finished.outcome = last;
