@@ -17,7 +17,7 @@ use crate::implement::{ActiveRun, Fold};
 use crate::journal::Result;
 use crate::run::RunInfo;
 use crate::snapshot::{Facts, Snapshot};
-use crate::thread::{ThreadInfo, ThreadKey, ThreadPage, ThreadQuery};
+use crate::thread::{Tenant, ThreadInfo, ThreadKey, ThreadPage, ThreadQuery};
 
 /// The columns that [`info`] reads.
 macro_rules! info_columns {
@@ -403,6 +403,11 @@ fn check(connection: &Connection, thread: &ThreadRow, from: Cursor) -> Result<()
 pub(super) fn run_id(connection: &Connection, number: i64) -> std::result::Result<RunId, Failure> {
     let mut statement = connection.prepare_cached("SELECT run FROM runs WHERE number = ?1")?;
     Ok(RunId::from(statement.query_row([number], |row| row.get::<_, String>(0))?))
+}
+
+/// The key of a thread, from the columns of its tenant and its id, which come first.
+pub(super) fn key(row: &Row<'_>) -> rusqlite::Result<ThreadKey> {
+    Ok(ThreadKey::new(Tenant::new(row.get::<_, String>(0)?), row.get::<_, String>(1)?))
 }
 
 pub(super) fn number_at(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {

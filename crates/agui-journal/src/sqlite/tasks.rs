@@ -2,7 +2,7 @@
 
 use agui_stream::Ending;
 use agui_types::{RunId, ToJson};
-use rusqlite::params;
+use rusqlite::{OptionalExtension, params};
 
 use super::chunk::Chunk;
 use super::fault::{Failure, Kind};
@@ -394,10 +394,7 @@ impl Writer {
             "SELECT t.tenant, t.thread FROM runs r JOIN threads t ON t.id = r.thread \
              WHERE r.number = ?1",
         )?;
-        let mut rows = statement.query([signed(number)])?;
-        let Some(row) = rows.next()? else { return Ok(None) };
-        let tenant = Tenant::new(row.get::<_, String>(0)?);
-        Ok(Some(ThreadKey::new(tenant, row.get::<_, String>(1)?)))
+        Ok(statement.query_row([signed(number)], rows::key).optional()?)
     }
 
     pub(super) fn rename(&mut self, key: &ThreadKey, name: Option<&str>) -> Result<ThreadInfo> {

@@ -18,7 +18,7 @@ use crate::entry::Entry;
 use crate::implement::{Abandoned, ActiveRun, Fold};
 use crate::journal::Result;
 use crate::run::EndedRun;
-use crate::thread::{Tenant, ThreadKey};
+use crate::thread::ThreadKey;
 
 /// A piece of work for the writer. It gets the writer, or the reason why there is none, and gives
 /// back how its caller is answered once everything is committed, or was not.
@@ -383,20 +383,14 @@ impl Writer {
         let sql = "SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'runs'";
         self.last_run = self.connection.query_row(sql, [], |row| rows::number_at(row, 0))?;
         recent::pack_all(&self.connection)?;
-        let mut keys = Vec::new();
-        {
+        let keys: Vec<ThreadKey> = {
             let mut statement = self.connection.prepare_cached(
                 "SELECT t.tenant, t.thread FROM runs r JOIN threads t ON t.id = r.thread \
                  WHERE r.ended_at IS NULL ORDER BY t.tenant, t.thread",
             )?;
-            let mut rows = statement.query([])?;
-            while let Some(row) = rows.next()? {
-                keys.push(ThreadKey::new(
-                    Tenant::new(row.get::<_, String>(0)?),
-                    row.get::<_, String>(1)?,
-                ));
-            }
-        }
+            let keys = statement.query_map([], rows::key)?;
+            keys.collect::<rusqlite::Result<_>>()?
+        };
         let mut ended = Vec::new();
         for key in keys {
             let row = rows::thread_row(&self.connection, &key)?;
@@ -438,6 +432,7 @@ mod tests {
     use crate::implement::Batch;
     use crate::run::{Lease, NewRun};
     use crate::sqlite::{Durability, schema};
+    use crate::thread::Tenant;
 
     /// A writer of a file that goes with it, and a run that has begun.
     struct Bench {
